@@ -1,0 +1,1 @@
+"""Frozen values: devices, slices, claims."""

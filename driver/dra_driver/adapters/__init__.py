@@ -1,0 +1,1 @@
+"""gRPC, sockets, the Kubernetes API, files: everything that touches the world."""

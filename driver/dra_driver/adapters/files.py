@@ -1,0 +1,94 @@
+"""CDI files on disk: atomic, durable, one for each claim."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from dra_core import cdi
+from dra_core.errors import StorageError
+from dra_core.names import ClaimUID, DriverName
+
+#: Runtimes read files that end in .json or .yaml only.
+_TEMPORARY = ".tmp"
+
+
+def write_atomically(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write to a temporary name in the same folder, fsync, rename, fsync the folder."""
+    temporary = path.with_name(f".{path.name}{_TEMPORARY}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise StorageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and removals in ``folder`` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class CdiFolder:
+    """The CDI files of one driver in a folder that the container runtime reads.
+
+    Two claims never share a file and the caller works on a claim from one thread at a time, so
+    names of temporary files cannot collide.
+    """
+
+    def __init__(self, folder: Path, driver: DriverName) -> None:
+        self._folder = folder
+        self._driver = driver
+
+    def open(self) -> None:
+        """Make the folder if need be, and remove what a killed write left behind."""
+        try:
+            self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+            for path in self._folder.iterdir():
+                name = path.name.removeprefix(".").removesuffix(_TEMPORARY)
+                if path.name == f".{name}{_TEMPORARY}" and self._is_ours(name):
+                    path.unlink(missing_ok=True)
+            if not os.access(self._folder, os.W_OK):
+                raise PermissionError(13, "not writable")
+        except OSError as error:
+            raise StorageError(
+                f"CDI folder {self._folder} cannot be used: {error.strerror}"
+            ) from error
+
+    def _is_ours(self, name: str) -> bool:
+        return cdi.claim_of_file(self._driver, name) is not None
+
+    def write(self, claim: ClaimUID, document: bytes) -> bool:
+        """See :class:`dra_driver.ports.CdiFiles`."""
+        path = self._folder / cdi.file_name(self._driver, claim)
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == document:
+                return False
+        write_atomically(path, document)
+        return True
+
+    def remove(self, claim: ClaimUID) -> bool:
+        """See :class:`dra_driver.ports.CdiFiles`."""
+        path = self._folder / cdi.file_name(self._driver, claim)
+        try:
+            path.unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise StorageError(f"cannot remove {path}: {error.strerror}") from error
+        try:
+            sync_folder(self._folder)
+        except OSError as error:
+            raise StorageError(f"cannot remove {path} durably: {error.strerror}") from error
+        return True

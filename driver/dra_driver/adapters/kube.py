@@ -1,0 +1,272 @@
+"""The Kubernetes API, as JSON data.
+
+Credentials come from the ``kubernetes`` package (kubeconfig with everything it may hold, or the
+service account of the pod, read again when the token is rotated). Objects stay plain data: its
+models would drop fields that are newer than the package.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import kubernetes.client
+import kubernetes.client.rest
+import kubernetes.config
+import structlog
+import urllib3
+
+from dra_core import wire
+from dra_core.errors import (
+    ApiConflict,
+    ApiError,
+    ApiExpired,
+    ApiForbidden,
+    ApiInvalid,
+    ApiNotFound,
+    ApiUnauthorized,
+    ApiUnavailable,
+    InvalidValue,
+)
+from dra_core.model.claims import Claim, ClaimReference
+from dra_core.names import DriverName, NodeName
+from dra_driver.ports import Changed, Listed
+
+_log = structlog.get_logger(__name__)
+
+JSON = dict[str, Any]
+
+#: Seconds: to connect, to wait for an ordinary answer, and the length of one watch. The server
+#: sends a bookmark about every minute, so a watch that is silent for longer than it lasts is dead.
+_CONNECT, _ANSWER, _WATCH = 5.0, 20.0, 120
+_PAGE: Final = 500
+_GROUP: Final = f"/apis/{wire.API_VERSION}"
+
+_BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
+    400: ApiInvalid,
+    401: ApiUnauthorized,
+    403: ApiForbidden,
+    404: ApiNotFound,
+    409: ApiConflict,
+    410: ApiExpired,
+    422: ApiInvalid,
+    429: ApiUnavailable,
+}
+
+
+class KubeApi:
+    """JSON requests to one API server."""
+
+    def __init__(self, configuration: kubernetes.client.Configuration) -> None:
+        configuration.socket_options = [
+            *urllib3.connection.HTTPConnection.default_socket_options,
+            (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+        ]
+        configuration.connection_pool_maxsize = 16
+        self._configuration = configuration
+        self._http: urllib3.PoolManager = kubernetes.client.rest.RESTClientObject(
+            configuration
+        ).pool_manager
+
+    @classmethod
+    def connect(cls, kubeconfig: Path | None) -> KubeApi:
+        """Use ``kubeconfig``, else ``$KUBECONFIG``, else the pod's service account, else ~/.kube.
+
+        Raises InvalidValue with one sentence if the credentials cannot be read; does not connect.
+        """
+        configuration = kubernetes.client.Configuration()
+        try:
+            in_pod = "KUBERNETES_SERVICE_HOST" in os.environ
+            if kubeconfig is None and "KUBECONFIG" not in os.environ and in_pod:
+                kubernetes.config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+            else:
+                kubernetes.config.load_kube_config(  # type: ignore[no-untyped-call]
+                    config_file=None if kubeconfig is None else str(kubeconfig),
+                    client_configuration=configuration,
+                    persist_config=False,
+                )
+            return cls(configuration)
+        except Exception as error:  # the package raises OSError, YAML, SSL and errors of its own
+            where = kubeconfig or os.environ.get("KUBECONFIG") or "the default place"
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise InvalidValue(
+                f"cannot use the kubeconfig {where}: {lines[0]}; "
+                "give a readable one with --kubeconfig"
+            ) from error
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> JSON:
+        """The answer as JSON; raises the :class:`ApiError` of its status."""
+        with self._open(method, path, query, body, _ANSWER) as response:
+            try:
+                content = response.read()
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                raise ApiUnavailable(f"{method} {path}: the answer broke off: {error}") from error
+        for warning in response.headers.getlist("Warning"):
+            _log.warning("the API server warns", path=path, warning=warning)
+        data: JSON = json.loads(content)
+        return data
+
+    def list_all(self, path: str, query: Mapping[str, str]) -> Listed:
+        """All pages of a list."""
+        items: list[JSON] = []
+        position = ""
+        while True:
+            page_query = dict(query) | {"limit": str(_PAGE)}
+            if position:
+                page_query["continue"] = position
+            page = self.request("GET", path, page_query)
+            items += page.get("items") or []
+            position = page["metadata"].get("continue", "")
+            if not position:
+                return Listed(tuple(items), page["metadata"]["resourceVersion"])
+
+    def watch(
+        self, path: str, query: Mapping[str, str], resource_version: str
+    ) -> Iterator[Changed]:
+        """Events until the server ends the stream, which it does about every two minutes."""
+        full = dict(query) | {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(_WATCH),
+        }
+        with self._open("GET", path, full, None, _WATCH + 10.0) as response:
+            try:
+                for line in _lines(response):
+                    yield _event(path, json.loads(line))
+            except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+                raise ApiUnavailable(f"watch of {path} broke off: {error}") from error
+
+    def _open(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: Mapping[str, Any] | None,
+        timeout: float,
+    ) -> urllib3.BaseHTTPResponse:
+        headers = {"Accept": "application/json", "User-Agent": "dragoman-driver"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        token: str | None = self._configuration.get_api_key_with_prefix(
+            "BearerToken", "authorization"
+        )
+        if token:
+            headers["Authorization"] = token
+        url = self._configuration.host + path + ("?" + urlencode(query) if query else "")
+        try:
+            response = self._http.request(
+                method,
+                url,
+                body=None if body is None else json.dumps(body).encode(),
+                headers=headers,
+                preload_content=False,
+                retries=False,
+                timeout=urllib3.Timeout(connect=_CONNECT, read=timeout),
+            )
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise ApiUnavailable(f"{method} {path}: no answer: {error}") from error
+        if response.status >= 400:
+            with response:
+                raise _error(method, path, response)
+        return response
+
+
+def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for chunk in response.stream(2**16):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from (line for line in lines if line.strip())
+
+
+def _event(path: str, data: JSON) -> Changed:
+    if data["type"] == "ERROR":
+        status = data["object"]
+        kind = _BY_STATUS.get(int(status.get("code", 500)), ApiUnavailable)
+        raise kind(f"watch of {path}: {status.get('message', 'ended by the server')}")
+    return Changed(data["type"], data["object"])
+
+
+def _error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
+    try:
+        content = response.read(2**16)
+        message = str(json.loads(content)["message"])
+    except (urllib3.exceptions.HTTPError, OSError, ValueError, KeyError, TypeError):
+        message = response.reason or "no reason given"
+    kind = _BY_STATUS.get(response.status, ApiUnavailable if response.status >= 500 else ApiError)
+    return kind(f"{method} {path}: {response.status}: {message}")
+
+
+class KubeClaims:
+    """See :class:`dra_driver.ports.ClaimReader`."""
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
+
+    def read(self, reference: ClaimReference) -> Claim:
+        """One GET."""
+        namespace, name = quote(reference.namespace, safe=""), quote(reference.name, safe="")
+        path = f"{_GROUP}/namespaces/{namespace}/resourceclaims/{name}"
+        return wire.claim_from_json(self._api.request("GET", path))
+
+
+class KubeSlices:
+    """See :class:`dra_driver.ports.SliceApi`."""
+
+    _PATH: Final = f"{_GROUP}/resourceslices"
+
+    def __init__(self, api: KubeApi, driver: DriverName, node: NodeName) -> None:
+        self._api = api
+        self._node = node
+        self._query = {"fieldSelector": f"spec.driver={driver},spec.nodeName={node}"}
+
+    def owner(self) -> JSON:
+        """Owner reference to the Node."""
+        metadata = self._api.request("GET", f"/api/v1/nodes/{quote(self._node, safe='')}")[
+            "metadata"
+        ]
+        return {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "name": metadata["name"],
+            "uid": metadata["uid"],
+            "controller": True,
+        }
+
+    def list(self) -> Listed:
+        """Selected by the server: spec.driver and spec.nodeName."""
+        return self._api.list_all(self._PATH, self._query)
+
+    def watch(self, resource_version: str) -> Iterator[Changed]:
+        """Selected by the server, as :meth:`list`."""
+        return self._api.watch(self._PATH, self._query, resource_version)
+
+    def create(self, body: JSON) -> JSON:
+        """POST."""
+        return self._api.request("POST", self._PATH, None, body)
+
+    def update(self, body: JSON) -> JSON:
+        """PUT."""
+        return self._api.request("PUT", f"{self._PATH}/{body['metadata']['name']}", None, body)
+
+    def delete(self, name: str, uid: str) -> None:
+        """DELETE with a precondition on the UID."""
+        try:
+            options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
+            self._api.request("DELETE", f"{self._PATH}/{name}", None, options)
+        except (ApiNotFound, ApiConflict):
+            _log.debug("slice was gone", slice=name)

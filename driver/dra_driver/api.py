@@ -1,0 +1,130 @@
+"""What a vendor imports to write a driver.
+
+A driver says which devices a node has and what a container needs to use them. The framework does
+the rest: it registers with the kubelet, publishes ResourceSlices, reads claims, writes CDI files,
+answers every claim of a call, and starts again where it stopped.
+
+::
+
+    class MyDriver:
+        def __init__(self, context: Context) -> None: ...
+        def pools(self) -> Sequence[Pool]: ...
+        def prepare(self, claim, results) -> Sequence[ContainerEdits]: ...
+        def unprepare(self, claim) -> None: ...
+
+and either an entry point in the group ``dragoman.profiles`` or a program of its own::
+
+    from dra_driver.app import main
+    raise SystemExit(main(profiles={"mine": MyDriver}))
+
+Threads: the framework calls ``pools`` from one thread, ``prepare`` and ``unprepare`` from many,
+but never twice at a time for one claim. Work that needs an external program goes through
+:func:`dra_driver.commands.run`; never fork a process that serves gRPC in any other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from dra_core.cdi import ContainerEdits, DeviceNode, Mount
+from dra_core.errors import InvalidValue, PreparationFailed, UnknownDevice
+from dra_core.model.claims import AllocationResult, Claim, ClaimReference
+from dra_core.model.devices import Device, Version
+from dra_core.model.slices import Pool
+from dra_core.names import ClaimUID, DeviceName, DriverName, NodeName, PoolName
+from dra_core.quantity import Quantity
+
+__all__ = [
+    "AllocationResult",
+    "Claim",
+    "ClaimReference",
+    "ClaimUID",
+    "ContainerEdits",
+    "Context",
+    "Device",
+    "DeviceName",
+    "DeviceNode",
+    "Driver",
+    "DriverName",
+    "InvalidValue",
+    "Mount",
+    "NodeName",
+    "Option",
+    "Pool",
+    "PoolName",
+    "PreparationFailed",
+    "Profile",
+    "Quantity",
+    "UnknownDevice",
+    "Version",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One setting of a profile: ``--option NAME=VALUE``.
+
+    ``check`` turns the text into what the profile works with and raises ``ValueError`` with a
+    sentence that says what is allowed.
+    """
+
+    name: str
+    default: str
+    help: str
+    check: Callable[[str], object] = str
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a driver gets to know.
+
+    ``plugin_dir`` is the driver's own folder on the host, the same path in a container. ``options``
+    gives the profile's options as they are now: a reload (SIGHUP) changes them, and the framework
+    then asks for the pools anew.
+    """
+
+    driver_name: DriverName
+    node_name: NodeName
+    plugin_dir: Path
+    options: Callable[[], Mapping[str, str]]
+
+
+class Driver(Protocol):
+    """A driver of one kind of device on one node."""
+
+    def pools(self) -> Sequence[Pool]:
+        """All pools of this node, complete, in the order in which devices are to be handed out.
+
+        An empty pool says that there are no devices. Raise any exception if the devices cannot be
+        found out now: what was published last then stays, and the call comes again.
+        """
+
+    def prepare(
+        self, claim: Claim, results: Sequence[AllocationResult]
+    ) -> Sequence[ContainerEdits]:
+        """Make the devices ready; one answer for each of ``results``, in the same order.
+
+        ``results`` are those of this driver only. The same claim may come again (the kubelet keeps
+        no record over its restarts): do what is missing and answer the same. Raise a
+        :class:`~dra_core.errors.DraError` with a sentence for the pod's owner; the text of any
+        other exception goes to the log only.
+        """
+
+    def unprepare(self, claim: ClaimReference) -> None:
+        """Undo ``prepare``. Must succeed for a claim that was never prepared."""
+
+
+class Profile(Protocol):
+    """Makes a driver; usually the driver's class itself."""
+
+    OPTIONS: ClassVar[Sequence[Option]]
+    #: One line for ``--help``.
+    SUMMARY: ClassVar[str]
+    #: Driver name unless ``--driver-name`` gives another.
+    DRIVER_NAME: ClassVar[str]
+
+    def __call__(self, context: Context) -> Driver:
+        """A driver for ``context``."""

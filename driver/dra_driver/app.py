@@ -1,0 +1,180 @@
+"""Composition root of the kubelet plugin.
+
+Start: settings, folders, the lock on our sockets, stale sockets and files away; then the DRA
+service, then publishing, and the registration socket last, so that the kubelet never meets a driver
+that cannot answer. Nothing of this waits for the API server.
+
+Stop (SIGTERM, SIGINT): the registration socket first, so that the kubelet sends nothing new, then
+the DRA service once running calls have ended. Slices and CDI files stay: a restart or a rolling
+update must not disturb anyone.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from types import FrameType
+from typing import Final, cast
+
+import structlog
+
+from dra_core.errors import DraError, InvalidValue, StorageError
+from dra_driver import config
+from dra_driver.adapters import files, kube, logs, services, sockets
+from dra_driver.api import Context, Driver, Profile
+from dra_driver.config import Profiles, Settings
+from dra_driver.preparer import Preparer
+from dra_driver.publisher import Publisher
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds that running calls get to end when the driver stops.
+_REGISTRATION_GRACE, _SERVICE_GRACE = 1.0, 25.0
+_USAGE: Final = 2
+
+
+def main(
+    arguments: Sequence[str] | None = None, profiles: Mapping[str, Profile] | None = None
+) -> int:
+    """Run the driver; the exit status.
+
+    0 after a stop that was asked for, 1 if it had to give up, 2 if settings or surroundings do not
+    allow it to start. ``profiles`` are those of a vendor's own program.
+    """
+    known = Profiles(profiles)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    settings = config.parse(given, known)
+    if not isinstance(settings, Settings):
+        return settings
+    logs.configure(settings.log_level, cast("logs.LogFormat", settings.log_format))
+    try:
+        return _Instance(settings, known, given).run()
+    except (InvalidValue, StorageError, sockets.SocketInUse) as error:
+        print(f"{config.PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - for the one who starts it
+        return _USAGE
+    except DraError as error:
+        _log.error("giving up", error=str(error))
+        return 1
+
+
+class _Instance:
+    """One run of the driver."""
+
+    def __init__(self, settings: Settings, profiles: Profiles, arguments: Sequence[str]) -> None:
+        self._settings = settings
+        self._profiles = profiles
+        self._arguments = arguments
+        self._options = settings.options
+        self._stop = threading.Event()
+        self._failed = threading.Event()
+        self._reload = False
+
+    def run(self) -> int:
+        """Until a signal says stop."""
+        s = self._settings
+        where = sockets.paths(s.plugin_dir, s.registry_dir, s.driver_name, s.pod_uid)
+        api = kube.KubeApi.connect(s.kubeconfig)
+        sockets.make_folders(where)
+        cdi_files = files.CdiFolder(s.cdi_dir, s.driver_name)
+        cdi_files.open()
+        driver = self._make_driver()
+        with ExitStack() as stack:
+            stack.enter_context(sockets.owned(where))
+            for path in (where.service, where.registration):
+                if sockets.remove_dead(path):
+                    _log.info("removed a socket that a crash left behind", socket=str(path))
+            for path in sockets.remove_dead_of_others(where, s.driver_name):
+                _log.info("removed a socket of an instance that is gone", socket=str(path))
+            self._handle_signals()
+            self._serve(stack, where, api, cdi_files, driver)
+        _log.info("stopped", driver=s.driver_name)
+        return 1 if self._failed.is_set() else 0
+
+    def _make_driver(self) -> Driver:
+        s = self._settings
+        context = Context(s.driver_name, s.node_name, s.plugin_dir, lambda: self._options)
+        return self._profiles.get(s.profile)(context)
+
+    def _serve(
+        self,
+        stack: ExitStack,
+        where: sockets.SocketPaths,
+        api: kube.KubeApi,
+        cdi_files: files.CdiFolder,
+        driver: Driver,
+    ) -> None:
+        s = self._settings
+        preparer = Preparer(s.driver_name, driver, kube.KubeClaims(api), cdi_files)
+        stack.callback(preparer.close)
+        service = services.UnixServer(where.service, services.dra_services(preparer))
+        service.start()
+        stack.callback(service.stop, _SERVICE_GRACE)
+
+        slices = kube.KubeSlices(api, s.driver_name, s.node_name)
+        publisher = Publisher(
+            s.driver_name, s.node_name, driver.pools, slices, rescan=s.rescan_interval
+        )
+        publishing = self._thread("publisher", publisher.run)
+        self._thread("slice-watch", publisher.follow)
+        stack.callback(publishing.join, 10.0)
+        stack.callback(publisher.stop)
+
+        registration = services.Registration(s.driver_name, where.service, services.VERSIONS)
+        registry = services.UnixServer(where.registration, [registration.register], threads=4)
+        registry.start()
+        stack.callback(registry.stop, _REGISTRATION_GRACE)
+        _log.info(
+            "serving",
+            driver=s.driver_name,
+            node=s.node_name,
+            profile=s.profile,
+            socket=str(where.service),
+            registration=str(where.registration),
+        )
+        self._wait(publisher)
+
+    def _wait(self, publisher: Publisher) -> None:
+        while not self._stop.is_set():
+            # With a time-out, so that a signal handler runs soon wherever the signal arrived.
+            self._stop.wait(0.5)
+            if self._reload:
+                self._reload = False
+                self._read_options()
+                publisher.refresh()
+
+    def _read_options(self) -> None:
+        fresh = config.parse(self._arguments, self._profiles)
+        if not isinstance(fresh, Settings):
+            _log.error("settings were not read again, the old ones stay")
+            return
+        if fresh.fixed_part() != self._settings.fixed_part():
+            _log.warning("a reload takes the profile's options only; restart for the others")
+        self._options = fresh.options
+        _log.info("settings read again")
+
+    def _handle_signals(self) -> None:
+        def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's shape
+            self._stop.set()
+
+        def reload(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's shape
+            self._reload = True
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+        signal.signal(signal.SIGHUP, reload)
+
+    def _thread(self, name: str, work: Callable[[], None]) -> threading.Thread:
+        def run() -> None:
+            try:
+                work()
+            except Exception:  # noqa: BLE001 - a bug: stop in order, the pod is restarted
+                _log.exception("a thread ended unexpectedly", thread=name)
+                self._failed.set()
+                self._stop.set()
+
+        thread = threading.Thread(target=run, name=name, daemon=True)
+        thread.start()
+        return thread

@@ -1,0 +1,294 @@
+"""Settings: flags, over environment, over a file, over defaults.
+
+Every flag ``--some-name`` is also ``DRA_DRIVER_SOME_NAME`` in the environment and ``some-name`` in
+the YAML file of ``--config``. Whatever is wrong is one sentence on one line and exit status 2.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final, cast
+
+import click
+import yaml
+
+from dra_core import names
+from dra_core.errors import DraError, InvalidValue
+from dra_core.names import DriverName, NodeName, PodUID
+from dra_driver.api import Profile
+
+PROGRAM: Final = "dra-driver"
+ENTRY_POINTS: Final = "dragoman.profiles"
+_MAX_FILE: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, checked. ``options`` are those of the profile, defaults filled in."""
+
+    profile: str
+    driver_name: DriverName
+    node_name: NodeName
+    kubeconfig: Path | None
+    kubelet_root: Path
+    cdi_dir: Path
+    pod_uid: PodUID | None
+    rescan_interval: float
+    options: Mapping[str, str]
+    log_level: str
+    log_format: str
+    config: Path | None
+
+    @property
+    def plugin_dir(self) -> Path:
+        """The driver's own folder."""
+        return self.kubelet_root / "plugins" / self.driver_name
+
+    @property
+    def registry_dir(self) -> Path:
+        """Where the kubelet looks for plugins."""
+        return self.kubelet_root / "plugins_registry"
+
+    def fixed_part(self) -> dict[str, object]:
+        """All that a reload cannot change."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "options"}
+
+
+class _Help(click.Command):
+    """``--help`` ends with the profiles and their options."""
+
+    def __init__(self, profiles: Profiles, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._profiles = profiles
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Each profile with the options it takes."""
+        for name in self._profiles.known():
+            profile = self._profiles.get(name)
+            with formatter.section(f"Profile {name} ({profile.SUMMARY}), --option NAME=VALUE"):
+                formatter.write_dl(
+                    [(f"{o.name}={o.default}", o.help) for o in profile.OPTIONS], col_max=34
+                )
+        formatter.write_paragraph()
+        formatter.write_text(
+            "Every flag can stand in the environment (--node-name: DRA_DRIVER_NODE_NAME) and in "
+            "the YAML file of --config (node-name: worker-1; options: {count: 8}). SIGHUP reads "
+            "the profile's options again, SIGTERM stops; slices stay, so that a restart disturbs "
+            "nobody."
+        )
+
+
+class Profiles:
+    """Profiles by name: those given by a vendor's program, and those of installed packages."""
+
+    def __init__(self, given: Mapping[str, Profile] | None = None) -> None:
+        self._given = dict(given or {})
+
+    def known(self) -> list[str]:
+        """All names."""
+        installed = {e.name for e in importlib.metadata.entry_points(group=ENTRY_POINTS)}
+        return sorted(installed | set(self._given))
+
+    def get(self, name: str) -> Profile:
+        """The profile, loaded; raises InvalidValue for a name that is not known."""
+        if name in self._given:
+            return self._given[name]
+        for entry in importlib.metadata.entry_points(group=ENTRY_POINTS, name=name):
+            return cast("Profile", entry.load())
+        raise InvalidValue(f"unknown profile {name!r}; known are: {', '.join(self.known())}")
+
+
+def parse(arguments: Sequence[str], profiles: Profiles) -> Settings | int:
+    """Settings, or the exit status if there is nothing (more) to do: help, version, an error."""
+    command = _command(profiles)
+    try:
+        result = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
+    except click.UsageError as error:
+        return _refuse(f"{error.format_message().rstrip('.')} (see {PROGRAM} --help)")
+    except click.ClickException as error:
+        return _refuse(error.format_message())
+    except DraError as error:
+        return _refuse(str(error))
+    return result if isinstance(result, Settings) else int(result or 0)
+
+
+def _refuse(sentence: str) -> int:
+    click.echo(f"{PROGRAM}: {' '.join(sentence.split())}", err=True)
+    return 2
+
+
+def _command(profiles: Profiles) -> click.Command:
+    def build(**values: Any) -> Settings:
+        return _settings(profiles, **values)
+
+    folder = click.Path(path_type=Path)
+    parameters: list[click.Parameter] = [
+        click.Option(
+            ["--config"], type=folder, is_eager=True, callback=_read_file, help="YAML file."
+        ),
+        click.Option(["--profile"], default="gpu", show_default=True, help="Kind of devices."),
+        click.Option(["--node-name"], help="Name of this node's Node object.  [required]"),
+        click.Option(["--driver-name"], help="Name of the driver.  [default: the profile's]"),
+        click.Option(
+            ["--kubeconfig"],
+            type=folder,
+            help="Credentials.  [default: $KUBECONFIG, the pod's service account, ~/.kube/config]",
+        ),
+        click.Option(
+            ["--kubelet-root"],
+            type=folder,
+            default="/var/lib/kubelet",
+            show_default=True,
+            help="The kubelet's --root-dir; sockets are made below it.",
+        ),
+        click.Option(
+            ["--cdi-dir"],
+            type=folder,
+            default="/var/run/cdi",
+            show_default=True,
+            help="Folder of CDI files that the container runtime reads.",
+        ),
+        click.Option(
+            ["--pod-uid"],
+            help="UID of this pod: sockets get names of their own, so that two instances can serve "
+            "side by side during a rolling update (kubelet 1.33 or newer).",
+        ),
+        click.Option(
+            ["--option"],
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Option of the profile, see below; can be repeated.",
+        ),
+        click.Option(
+            ["--rescan-interval"],
+            type=click.FloatRange(min=0.1),
+            default=60.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="Ask the profile for its devices this often.",
+        ),
+        click.Option(
+            ["--log-level"],
+            type=click.Choice(["debug", "info", "warning", "error"]),
+            default="info",
+            show_default=True,
+            help="Least important messages to log.",
+        ),
+        click.Option(
+            ["--log-format"],
+            type=click.Choice(["auto", "json", "text"]),
+            default="auto",
+            show_default=True,
+            help="auto: text on a terminal, JSON elsewhere.",
+        ),
+    ]
+    command = _Help(
+        profiles,
+        name=PROGRAM,
+        params=parameters,
+        callback=build,
+        help="Kubelet plugin for Dynamic Resource Allocation: publishes the devices of a node as "
+        "ResourceSlices and prepares claims for the kubelet.",
+        context_settings={
+            "auto_envvar_prefix": "DRA_DRIVER",
+            "help_option_names": ["-h", "--help"],
+            "max_content_width": 100,
+        },
+    )
+    return click.version_option(package_name="dragoman", prog_name=PROGRAM)(command)
+
+
+def _read_file(
+    ctx: click.Context,
+    parameter: click.Parameter,  # noqa: ARG001 - click's shape
+    path: Path | None,
+) -> Path | None:
+    """Make the file's content the defaults of all other settings."""
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_FILE + 1)
+        if len(content) > _MAX_FILE:
+            raise InvalidValue(f"settings file {path} is larger than {_MAX_FILE} bytes")
+        data = yaml.safe_load(content) or {}
+    except OSError as error:
+        raise InvalidValue(f"cannot read the settings file {path}: {error.strerror}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InvalidValue(f"settings file {path} is not valid YAML: {reason}") from error
+    known = {p.name.replace("_", "-") for p in ctx.command.params if p.name} - {"config", "option"}
+    unknown = sorted(set(map(str, data)) - known - {"options"}) if isinstance(data, dict) else None
+    if unknown is None or not isinstance(data.get("options", {}), dict):
+        raise InvalidValue(f"settings file {path}: it and its 'options' must be YAML mappings")
+    if unknown:
+        raise InvalidValue(
+            f"settings file {path}: unknown setting {unknown[0]!r}; "
+            f"known are: {', '.join(sorted(known | {'options'}))}"
+        )
+    ctx.default_map = {k.replace("-", "_"): v for k, v in data.items() if k != "options"}
+    ctx.obj = {str(k): str(v) for k, v in data.get("options", {}).items()}
+    return path
+
+
+def _settings(
+    profiles: Profiles,
+    *,
+    profile: str,
+    node_name: str | None,
+    driver_name: str | None,
+    pod_uid: str | None,
+    option: Sequence[str],
+    **others: Any,
+) -> Settings:
+    chosen = profiles.get(profile)
+    if not node_name:
+        raise InvalidValue(
+            "the node name is missing: give --node-name or DRA_DRIVER_NODE_NAME "
+            "(in a DaemonSet from spec.nodeName)"
+        )
+    from_file: dict[str, str] = click.get_current_context().obj or {}
+    options = _options(profile, chosen, from_file | _pairs(option))
+    uid = PodUID(names.check_uid("pod UID", pod_uid)) if pod_uid else None
+    for name in ("kubelet_root", "cdi_dir"):
+        others[name] = others[name].absolute()
+    return Settings(
+        profile=profile,
+        driver_name=names.check_driver_name(driver_name or chosen.DRIVER_NAME),
+        node_name=names.check_node_name(node_name),
+        pod_uid=uid,
+        options=options,
+        **others,
+    )
+
+
+def _pairs(items: Sequence[str]) -> dict[str, str]:
+    pairs = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise InvalidValue(f"--option {item!r} is not NAME=VALUE, e.g. --option count=4")
+        pairs[name] = value
+    return pairs
+
+
+def _options(name: str, profile: Profile, given: Mapping[str, str]) -> Mapping[str, str]:
+    known = {option.name: option for option in profile.OPTIONS}
+    for key in given:
+        if key not in known:
+            raise InvalidValue(
+                f"profile {name!r} has no option {key!r}; it has: {', '.join(known) or 'none'}"
+            )
+    values = {}
+    for key, option in known.items():
+        values[key] = given.get(key, option.default)
+        try:
+            option.check(values[key])
+        except (ValueError, DraError) as error:
+            raise InvalidValue(
+                f"option {key}={values[key]!r} of profile {name!r} is not valid: {error}"
+            ) from error
+    return values

@@ -1,0 +1,68 @@
+"""What the use cases need from the world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dra_core.model.claims import Claim, ClaimReference
+from dra_core.names import ClaimUID
+
+
+class ClaimReader(Protocol):
+    """Reads claims from the API server."""
+
+    def read(self, reference: ClaimReference) -> Claim:
+        """The claim with this namespace and name; the caller compares the UID.
+
+        Raises :class:`~dra_core.errors.ApiError`.
+        """
+
+
+class CdiFiles(Protocol):
+    """The CDI files of this driver's claims. Raises :class:`~dra_core.errors.StorageError`."""
+
+    def write(self, claim: ClaimUID, document: bytes) -> bool:
+        """Put the file there, atomically and durably; False if it already was just so."""
+
+    def remove(self, claim: ClaimUID) -> bool:
+        """Remove the file durably; False if there was none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Objects of a list, and the resourceVersion to watch from."""
+
+    items: tuple[dict[str, Any], ...]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A watch event. ``kind`` is ADDED, MODIFIED, DELETED or BOOKMARK."""
+
+    kind: str
+    object: dict[str, Any]
+
+
+class SliceApi(Protocol):
+    """The ResourceSlices of this driver on this node. Raises :class:`~dra_core.errors.ApiError`."""
+
+    def owner(self) -> dict[str, Any]:
+        """Owner reference to the Node, so that the slices go when it goes."""
+
+    def list(self) -> Listed:
+        """All of them."""
+
+    def watch(self, resource_version: str) -> Iterator[Changed]:
+        """Changes from there on, until the server ends the stream."""
+
+    def create(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The object as the server stored it."""
+
+    def update(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Replace, on condition of ``metadata.resourceVersion``."""
+
+    def delete(self, name: str, uid: str) -> None:
+        """Delete the object with this UID; gone already is success."""

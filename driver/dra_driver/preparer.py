@@ -1,0 +1,261 @@
+"""Prepare and unprepare claims for the kubelet.
+
+Every claim of a call is answered, each for itself. Order of effects in prepare: read and check the
+claim, let the driver make the devices ready, write the CDI file, answer. In unprepare: let the
+driver tear down, remove the CDI file, answer; a tear-down that fails leaves the file, so that the
+devices do not look free. The one durable record of a prepared claim is its CDI file.
+
+A claim is worked on by one attempt at a time. A second call for the same thing (the kubelet gave
+up waiting and asks again) joins the running attempt.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import structlog
+
+from dra_core import cdi, names
+from dra_core.errors import (
+    ApiNotFound,
+    ClaimGone,
+    ClaimNotAllocated,
+    DraError,
+    InvalidObject,
+    PreparationFailed,
+)
+from dra_core.model.claims import AllocationResult, Claim, ClaimReference
+from dra_core.names import ClaimUID, DriverName
+from dra_driver.api import Driver
+from dra_driver.ports import CdiFiles, ClaimReader
+
+_log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+#: Claims worked on at the same time; more wait in a queue.
+_WORKERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDevice:
+    """What the kubelet is told about one allocation result."""
+
+    result: AllocationResult
+    cdi_devices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """The answer for one claim: a value, or a sentence that says why not."""
+
+    value: T | None = None
+    error: str = ""
+
+
+Prepared = tuple[PreparedDevice, ...]
+
+
+class Preparer:
+    """Serves the claims of one driver."""
+
+    def __init__(
+        self, name: DriverName, driver: Driver, claims: ClaimReader, files: CdiFiles
+    ) -> None:
+        self._name = name
+        self._kind = cdi.kind_of(name)
+        self._driver = driver
+        self._claims = claims
+        self._files = files
+        self._prepares: _Attempts[Prepared] = _Attempts()
+        self._unprepares: _Attempts[None] = _Attempts()
+        self._turns = _Turns()
+        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="claim")
+
+    def prepare(
+        self, claims: Sequence[ClaimReference], timeout: float
+    ) -> Mapping[ClaimUID, Outcome[Prepared]]:
+        """Prepare each claim; answers by UID, one for each, within ``timeout`` seconds."""
+        return self._each(claims, timeout, self._prepares, self._prepare_one, "prepare")
+
+    def unprepare(
+        self, claims: Sequence[ClaimReference], timeout: float
+    ) -> Mapping[ClaimUID, Outcome[None]]:
+        """Unprepare each claim, from its UID alone; one that is unknown is a success."""
+        return self._each(claims, timeout, self._unprepares, self._unprepare_one, "unprepare")
+
+    def close(self) -> None:
+        """Wait for running attempts to end; further calls fail."""
+        self._workers.shutdown(wait=True)
+
+    def _each(
+        self,
+        claims: Sequence[ClaimReference],
+        timeout: float,
+        attempts: _Attempts[T],
+        work: Callable[[ClaimReference], T],
+        verb: str,
+    ) -> Mapping[ClaimUID, Outcome[T]]:
+        deadline = time.monotonic() + timeout
+        running = {
+            claim.uid: (claim, attempts.join(claim.uid, self._start(work, claim, verb)))
+            for claim in claims
+        }
+        return {
+            uid: _outcome(claim, future, deadline, verb) for uid, (claim, future) in running.items()
+        }
+
+    def _start(
+        self, work: Callable[[ClaimReference], T], claim: ClaimReference, verb: str
+    ) -> Callable[[], Future[T]]:
+        def attempt() -> T:
+            with (
+                self._turns.of(claim.uid),
+                structlog.contextvars.bound_contextvars(
+                    claim=f"{claim.namespace}/{claim.name}", uid=claim.uid, operation=verb
+                ),
+            ):
+                started = time.monotonic()
+                try:
+                    value = work(claim)
+                except DraError as error:
+                    _log.warning(
+                        "claim failed",
+                        error=str(error),
+                        retryable=error.retryable,
+                        cause=_cause(error),
+                    )
+                    raise
+                except Exception:
+                    _log.exception("claim failed")
+                    raise
+                _log.info("claim done", seconds=round(time.monotonic() - started, 3))
+                return value
+
+        return lambda: self._workers.submit(attempt)
+
+    def _prepare_one(self, reference: ClaimReference) -> Prepared:
+        names.check_uid("claim UID", reference.uid)
+        claim = self._read(reference)
+        results = claim.results_of(self._name)
+        edits = self._driver.prepare(claim, results) if results else ()
+        if len(edits) != len(results):
+            raise PreparationFailed(
+                f"driver {self._name!r} answered {len(edits)} devices where {len(results)} "
+                "were asked; this is an error in the driver"
+            )
+        devices = [
+            (cdi.device_name(reference.uid, index, result), edit)
+            for index, (result, edit) in enumerate(zip(results, edits, strict=True))
+        ]
+        if devices:
+            self._files.write(reference.uid, cdi.document(self._kind, devices))
+        return tuple(
+            PreparedDevice(result, (f"{self._kind}={device}",))
+            for result, (device, _) in zip(results, devices, strict=True)
+        )
+
+    def _read(self, reference: ClaimReference) -> Claim:
+        try:
+            claim = self._claims.read(reference)
+        except ApiNotFound as error:
+            raise ClaimGone(f"claim {reference} does not exist (any more)") from error
+        if claim.reference.uid != reference.uid:
+            raise ClaimGone(
+                f"claim {reference} is gone; another one of that name has the UID "
+                f"{claim.reference.uid}"
+            )
+        if claim.results is None:
+            raise ClaimNotAllocated(f"claim {reference} is not allocated")
+        return claim
+
+    def _unprepare_one(self, reference: ClaimReference) -> None:
+        names.check_uid("claim UID", reference.uid)
+        self._driver.unprepare(reference)
+        self._files.remove(reference.uid)
+
+
+def _cause(error: BaseException) -> str | None:
+    return repr(error.__cause__) if error.__cause__ else None
+
+
+def _outcome(claim: ClaimReference, future: Future[T], deadline: float, verb: str) -> Outcome[T]:
+    try:
+        return Outcome(value=future.result(max(0.0, deadline - time.monotonic())))
+    except FutureTimeout:
+        if not future.done():
+            return Outcome(error=f"{verb} {claim} is still running; ask again to join it")
+        return Outcome(error=f"{verb} {claim} ran into a time-out of its own")
+    except InvalidObject as error:
+        return Outcome(error=str(error))
+    except DraError as error:
+        return Outcome(error=f"{verb} {claim}: {error}")
+    except Exception as error:  # noqa: BLE001 - one bad claim must not take the others down
+        return Outcome(
+            error=f"{verb} {claim}: the driver failed unexpectedly "
+            f"({type(error).__name__}); its log has the details"
+        )
+
+
+class _Attempts(Generic[T]):
+    """Running attempts by claim, so that a repeated call joins instead of starting another."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[ClaimUID, Future[T]] = {}
+
+    def join(self, uid: ClaimUID, start: Callable[[], Future[T]]) -> Future[T]:
+        with self._lock:
+            future = self._running.get(uid)
+            if future is not None and not future.done():
+                return future
+            future = self._running[uid] = start()
+        future.add_done_callback(lambda done: self._forget(uid, done))
+        return future
+
+    def _forget(self, uid: ClaimUID, future: Future[T]) -> None:
+        with self._lock:
+            if self._running.get(uid) is future:
+                del self._running[uid]
+
+
+class _Turns:
+    """One lock for each claim that someone holds or waits for."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[ClaimUID, tuple[threading.Lock, int]] = {}
+
+    def of(self, uid: ClaimUID) -> _Turn:
+        return _Turn(self, uid)
+
+    def enter(self, uid: ClaimUID) -> None:
+        with self._lock:
+            lock, waiting = self._held.get(uid, (threading.Lock(), 0))
+            self._held[uid] = (lock, waiting + 1)
+        lock.acquire()
+
+    def leave(self, uid: ClaimUID) -> None:
+        with self._lock:
+            lock, waiting = self._held.pop(uid)
+            if waiting > 1:
+                self._held[uid] = (lock, waiting - 1)
+        lock.release()
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    turns: _Turns
+    uid: ClaimUID
+
+    def __enter__(self) -> None:
+        self.turns.enter(self.uid)
+
+    def __exit__(self, *error: object) -> None:
+        self.turns.leave(self.uid)

@@ -1,0 +1,1 @@
+"""Example devices, one small file each."""

@@ -1,0 +1,355 @@
+"""Keeps the ResourceSlices of this driver on this node as the driver wants them.
+
+One thread owns everything here. It wakes when the driver's devices may have changed, when someone
+else touched our slices (the watch), when a retry is due, and for a periodic rescan; it then
+compares and writes what :mod:`dra_core.publishing` says, one write after the other. What the watch
+tells is kept as a copy, so that nothing is read again for a change.
+
+Two things are not taken at face value. The answer to a write may lack fields that the server has
+switched off: what was sent and what came back are remembered together, so that the difference is
+reported once and not written again. And the driver's discovery may fail: what was published last
+then stays. A device that the API would refuse is left out and reported; the others are published.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import structlog
+
+from dra_core import names, publishing, wire
+from dra_core.errors import (
+    ApiConflict,
+    ApiError,
+    ApiExpired,
+    ApiNotFound,
+    DraError,
+    InvalidValue,
+)
+from dra_core.model.devices import check_device
+from dra_core.model.slices import Pool, PublishedSlice, check_pools
+from dra_core.names import DriverName, NodeName, PoolName
+from dra_driver.ports import Changed, SliceApi
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds to wait after someone else's change, so that a burst is answered once.
+SETTLE: Final = 0.25
+#: Seconds between tries after a failure: the first, and the longest.
+RETRY_FIRST, RETRY_LONGEST = 0.5, 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Echo:
+    """What was sent in the last write of a slice, and the spec that came back."""
+
+    sent: PublishedSlice
+    returned: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Relist:
+    """The watch has begun (again) with this list."""
+
+    items: tuple[dict[str, Any], ...]
+
+
+class _Wake:
+    """Look again."""
+
+
+class _Stop:
+    """End."""
+
+
+class Publisher:
+    """Publishes the pools of one driver on one node."""
+
+    def __init__(
+        self,
+        driver: DriverName,
+        node: NodeName,
+        discover: Callable[[], Sequence[Pool]],
+        api: SliceApi,
+        *,
+        rescan: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._driver = driver
+        self._node = node
+        self._discover = discover
+        self._api = api
+        self._rescan_interval = rescan
+        self._clock = clock
+        self._inbox: queue.SimpleQueue[_Relist | Changed | _Wake | _Stop] = queue.SimpleQueue()
+        self._slices: dict[str, dict[str, Any]] | None = None  # by name; None until listed
+        self._deleted: set[str] = set()  # UIDs we deleted and the watch has not confirmed
+        self._echoes: dict[str, _Echo] = {}
+        self._generations: dict[PoolName, int] = {}
+        self._taken: dict[tuple[PoolName, int], int] = {}
+        self._pools: Sequence[Pool] | None = None
+        self._owner: Mapping[str, Any] | None = None
+        self._dropped: set[str] = set()
+        self._failures = 0
+        self._stopping = threading.Event()
+        self.published = threading.Event()
+
+    # -- from other threads ----------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """The driver's devices may have changed."""
+        self._inbox.put(_Wake())
+
+    def stop(self) -> None:
+        """End :meth:`run` and :meth:`follow` soon; the slices stay."""
+        self._stopping.set()
+        self._inbox.put(_Stop())
+
+    def follow(self) -> None:
+        """List and watch until stopped; run this in a thread of its own."""
+        failures = 0
+        while not self._stopping.is_set():
+            try:
+                listed = self._api.list()
+                self._inbox.put(_Relist(listed.items))
+                failures = 0
+                self._watch(listed.resource_version)
+            except ApiExpired:
+                continue
+            except ApiError as error:
+                failures += 1
+                wait = _backoff(failures)
+                _log.warning("cannot watch slices", error=str(error), retry_seconds=wait)
+                self._stopping.wait(wait)
+
+    def _watch(self, version: str) -> None:
+        while not self._stopping.is_set():
+            for event in self._api.watch(version):
+                version = event.object.get("metadata", {}).get("resourceVersion", version)
+                if event.kind != "BOOKMARK":
+                    self._inbox.put(event)
+                if self._stopping.is_set():
+                    return
+
+    # -- the publishing thread -------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Publish until stopped."""
+        rescan_at = self._clock()
+        while not self._stopping.is_set():
+            if self._clock() >= rescan_at:
+                self._rescan()
+                rescan_at = self._clock() + self._rescan_interval
+            wait = rescan_at - self._clock()
+            if not self._converge():
+                wait = min(wait, _backoff(self._failures))
+            if self._gather(wait):
+                rescan_at = self._clock()
+
+    def _gather(self, wait: float) -> bool:
+        """Take in messages until there is something to do; True if a rescan was asked for."""
+        wake = False
+        until = self._clock() + max(0.0, wait)
+        while (left := until - self._clock()) > 0 or not self._inbox.empty():
+            try:
+                message = self._inbox.get(timeout=max(0.0, left))
+            except queue.Empty:
+                break
+            wake = wake or isinstance(message, _Wake)
+            if isinstance(message, _Stop):
+                break
+            if self._take(message):
+                until = min(until, self._clock() + (0.0 if wake else SETTLE))
+        return wake
+
+    def _take(self, message: _Relist | Changed | _Wake) -> bool:
+        """Update the copy of the cluster; True if it now differs from what we knew."""
+        if isinstance(message, _Wake):
+            return True
+        if isinstance(message, _Relist):
+            fresh = {item["metadata"]["name"]: item for item in message.items}
+            differs = self._slices is None or _versions(fresh) != _versions(self._slices)
+            self._slices = fresh
+            self._deleted.clear()
+            return differs
+        return self._take_event(message)
+
+    def _take_event(self, event: Changed) -> bool:
+        metadata = event.object["metadata"]
+        name, uid = metadata["name"], metadata["uid"]
+        slices = self._slices if self._slices is not None else {}
+        known = slices.get(name)
+        if event.kind == "DELETED":
+            self._deleted.discard(uid)
+            if known is None or known["metadata"]["uid"] != uid:
+                return False
+            del slices[name]
+            return True
+        if uid in self._deleted or (known is not None and not _newer(event.object, known)):
+            return False
+        slices[name] = event.object
+        return known is None or known["spec"] != event.object["spec"]
+
+    def _rescan(self) -> None:
+        try:
+            pools = check_pools([self._sound(pool) for pool in self._discover()])
+        except DraError as error:
+            _log.error("discovery failed, published pools stay", error=str(error))
+        except Exception:  # noqa: BLE001 - a vendor's code; what it raises must not end publishing
+            _log.exception("discovery failed, published pools stay")
+        else:
+            self._pools = pools
+
+    def _sound(self, pool: Pool) -> Pool:
+        """The pool without the devices that the API server would refuse."""
+        devices = []
+        for device in pool.devices:
+            try:
+                devices.append(check_device(device))
+            except InvalidValue as error:
+                _log.error("device left out", pool=pool.name, device=device.name, error=str(error))
+        return replace(pool, devices=tuple(devices))
+
+    def _converge(self) -> bool:
+        """Write what is missing; False if it has to be tried again."""
+        if self._slices is None:
+            return True  # the first list wakes us
+        if self._pools is None:
+            return True  # the next rescan wakes us
+        try:
+            for pool in self._pools:
+                self._publish(pool)
+            self._withdraw({pool.name for pool in self._pools})
+        except DraError as error:
+            self._failures += 1
+            wait = _backoff(self._failures)
+            _log.warning("cannot publish", error=str(error), retry_seconds=wait)
+            return False
+        self._failures = 0
+        self.published.set()
+        return True
+
+    def _publish(self, pool: Pool) -> None:
+        slices = self._slices or {}
+        known = [self._as_sent(item) for item in slices.values()]
+        plan = publishing.plan(
+            pool,
+            known,
+            lambda index: self._name(pool.name, index),
+            last_generation=self._generations.get(pool.name, 0),
+        )
+        for write in plan.writes:
+            if self._stopping.is_set():
+                return
+            self._write(write)
+        self._generations[pool.name] = plan.generation
+        if plan.writes:
+            _log.info(
+                "pool published",
+                pool=pool.name,
+                devices=len(pool.devices),
+                generation=plan.generation,
+                writes=len(plan.writes),
+            )
+
+    def _withdraw(self, wanted: set[PoolName]) -> None:
+        slices = self._slices or {}
+        for name, item in list(slices.items()):
+            if item["spec"]["pool"]["name"] not in wanted:
+                self._write(publishing.Delete(name))
+
+    def _name(self, pool: PoolName, index: int) -> str:
+        attempt = self._taken.get((pool, index), 0)
+        return names.slice_name(index, self._node, self._driver, pool, attempt)
+
+    def _as_sent(self, item: Mapping[str, Any]) -> PublishedSlice:
+        """The slice as the cluster has it; as we sent it, where all that differs was dropped."""
+        published = wire.slice_from_json(item)
+        echo = self._echoes.get(published.name)
+        return echo.sent if echo and echo.returned == item["spec"] else published
+
+    def _write(self, write: publishing.Write) -> None:
+        slices = self._slices if self._slices is not None else {}
+        if isinstance(write, publishing.Delete):
+            metadata = slices[write.name]["metadata"]
+            self._api.delete(write.name, metadata["uid"])
+            self._deleted.add(metadata["uid"])
+            del slices[write.name]
+            return
+        if self._owner is None:
+            self._owner = self._api.owner()
+        body = wire.slice_to_json(write.slice, self._driver, self._node, self._owner)
+        name = write.slice.name
+        if isinstance(write, publishing.Create):
+            stored = self._create(write.slice, body)
+        else:
+            old = slices[name]["metadata"]
+            body["metadata"] |= {"resourceVersion": old["resourceVersion"], "uid": old["uid"]}
+            stored = self._update(name, body)
+        slices[name] = stored
+        self._echoes[name] = _Echo(write.slice, stored["spec"])
+        self._report_dropped(body["spec"], stored["spec"])
+
+    def _create(self, wanted: PublishedSlice, body: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._api.create(body)
+        except ApiConflict:
+            # Ours, when the answer to an earlier create got lost. If the name is somebody else's,
+            # another name is tried.
+            self._relist()
+            if wanted.name not in (self._slices or {}):
+                at = (wanted.pool, names.slice_index(wanted.name) or 0)
+                self._taken[at] = self._taken.get(at, 0) + 1
+            raise
+
+    def _update(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._api.update(body)
+        except (ApiNotFound, ApiConflict):
+            self._relist()  # deleted or changed a moment ago: do not wait for the watch
+            raise ApiConflict(f"ResourceSlice {name!r} was changed by someone else") from None
+
+    def _relist(self) -> None:
+        self._slices = {item["metadata"]["name"]: item for item in self._api.list().items}
+
+    def _report_dropped(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
+        dropped = set(_missing("", sent, stored)) - self._dropped
+        if dropped:
+            self._dropped |= dropped
+            _log.warning("the API server dropped fields", fields=sorted(dropped))
+
+
+def _missing(path: str, sent: object, stored: object) -> list[str]:
+    """Paths of fields that were sent and are not there, list items without their index."""
+    if isinstance(sent, Mapping):
+        have = stored if isinstance(stored, Mapping) else {}
+        found: list[str] = []
+        for key, value in sent.items():
+            here = f"{path}.{key}" if path else str(key)
+            if key not in have:
+                found += [here] if value not in (None, [], {}) else []
+            else:
+                found += _missing(here, value, have[key])
+        return found
+    if isinstance(sent, list) and isinstance(stored, list):
+        return [p for a, b in zip(sent, stored, strict=False) for p in _missing(f"{path}[]", a, b)]
+    return []
+
+
+def _versions(items: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    return {name: item["metadata"]["resourceVersion"] for name, item in items.items()}
+
+
+def _newer(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether a has a higher resourceVersion (KEP-5504: comparable within one resource)."""
+    first, second = a["metadata"]["resourceVersion"], b["metadata"]["resourceVersion"]
+    return int(first) > int(second) if first.isdigit() and second.isdigit() else first != second
+
+
+def _backoff(failures: int) -> float:
+    return float(min(RETRY_LONGEST, RETRY_FIRST * 2 ** min(max(failures - 1, 0), 10)))
