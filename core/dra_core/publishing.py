@@ -101,7 +101,7 @@ def _changed_in_place(
     """Contents by index if the pool is complete and at most one of its slices has to change."""
     layout = _indexed(current)
     count = len(current)
-    if layout is None or list(layout) != list(range(count)):
+    if not layout or list(layout) != list(range(count)):
         return None
     if any(s.slice_count != count for s in current):
         return None

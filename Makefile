@@ -1,0 +1,78 @@
+# dragoman: `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+export PYTHONSAFEPATH := 1
+
+CHECKED := core driver protos/generate.py tests
+
+.PHONY: help
+help:  ## List the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
+
+# -- environment -----------------------------------------------------------------------------------
+$(VENV)/.installed: requirements/dev.txt pyproject.toml
+	@echo "setting up $(VENV) from requirements/dev.txt"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+.PHONY: venv
+venv: $(VENV)/.installed  ## Make the virtual environment with pinned, hashed packages
+
+.PHONY: requirements
+requirements: venv  ## Pin requirements/*.txt anew from pyproject.toml and requirements/dev.in
+	@$(PY) -m pip install --quiet --disable-pip-version-check uv
+	@for out in dev driver; do \
+	  if [ $$out = dev ]; then sources="--extra all pyproject.toml requirements/dev.in"; \
+	  else sources="--extra driver pyproject.toml -c requirements/dev.txt"; fi; \
+	  $(VENV)/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes \
+	    --no-emit-index-url --no-header $$sources -o requirements/$$out.txt; done
+
+# -- checks ----------------------------------------------------------------------------------------
+.PHONY: lint
+lint: venv  ## Lint and format check
+	@$(VENV)/bin/ruff check --quiet . && $(VENV)/bin/ruff format --quiet --check .
+
+.PHONY: types
+types: venv  ## mypy, strict
+	@$(VENV)/bin/mypy $(CHECKED)
+
+.PHONY: layers
+layers: venv  ## import-linter: who may import whom
+	@$(VENV)/bin/lint-imports --no-logo 2>/dev/null || $(VENV)/bin/lint-imports
+
+.PHONY: unit
+unit: venv  ## Unit tests: no process, no network
+	@$(PY) -m pytest -q tests/unit
+
+.PHONY: check
+check: lint types layers unit  ## Lint, types, layers, unit tests: under 2 minutes
+
+.PHONY: test
+test: venv  ## Everything, with a real control plane and a real node (cold: builds Kubernetes)
+	@PYTHONPATH=tests/cluster $(PY) -m testcluster build all --background
+	@$(MAKE) --no-print-directory check
+	@PYTHONPATH=tests/cluster $(PY) -m testcluster build all
+	@$(PY) -m pytest --whole tests
+
+.PHONY: format
+format: venv  ## Format and fix what can be fixed
+	@$(VENV)/bin/ruff check --quiet --fix . ; $(VENV)/bin/ruff format --quiet .
+
+.PHONY: protos
+protos: venv  ## Generate protos/dra_protos anew
+	@$(PY) protos/generate.py
+
+.PHONY: clean
+clean:  ## Remove what make made in this folder (the build cache outside stays)
+	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	@find . -name __pycache__ -prune -exec rm -rf {} +
+
+-include tests/cluster/cluster.mk
