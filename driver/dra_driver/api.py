@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from dra_core.cdi import ContainerEdits, DeviceNode, Mount
 from dra_core.errors import InvalidValue, PreparationFailed, UnknownDevice
@@ -118,13 +118,19 @@ class Driver(Protocol):
 
 
 class Profile(Protocol):
-    """Makes a driver; usually the driver's class itself."""
+    """Makes a driver; usually the driver's class itself, with three constants."""
 
-    OPTIONS: ClassVar[Sequence[Option]]
-    #: One line for ``--help``.
-    SUMMARY: ClassVar[str]
-    #: Driver name unless ``--driver-name`` gives another.
-    DRIVER_NAME: ClassVar[str]
+    @property
+    def OPTIONS(self) -> Sequence[Option]:  # noqa: N802 - a constant of the class
+        """What ``--option`` takes."""
+
+    @property
+    def SUMMARY(self) -> str:  # noqa: N802 - a constant of the class
+        """A few words for ``--help``."""
+
+    @property
+    def DRIVER_NAME(self) -> str:  # noqa: N802 - a constant of the class
+        """Driver name unless ``--driver-name`` gives another."""
 
     def __call__(self, context: Context) -> Driver:
         """A driver for ``context``."""

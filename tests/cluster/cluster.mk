@@ -1,0 +1,25 @@
+# A real Kubernetes for tests; included by the Makefile, which sets PY (the Python of the venv).
+#
+#   NAME=main      which cluster                 NODE=1        with a real node (root)
+#   VERSION=1.37.2 or 1.36.3                     GATES=A=true,B=false, all or none
+#   ALL=1          take all clusters down        ARGS="get pods -A"
+
+CLUSTER := PYTHONPATH=tests/cluster $(PY) -m testcluster
+NAME ?= main
+
+.PHONY: cluster-build cluster-up cluster-down cluster-status kubectl
+
+cluster-build: ## build Kubernetes, etcd and containerd from Go modules (TARGET=all, BACKGROUND=1)
+	@$(CLUSTER) build $(or $(TARGET),all) $(if $(BACKGROUND),--background)
+
+cluster-up: ## start a cluster (NODE=1, VERSION=1.36.3, GATES=none, NAME=main)
+	@$(CLUSTER) up --name $(NAME) $(if $(NODE),--node) $(if $(VERSION),--version $(VERSION)) $(if $(GATES),--gates $(GATES))
+
+cluster-down: ## take it down and clear what a crash left (NAME=main, ALL=1)
+	@$(CLUSTER) down $(if $(ALL),--all,--name $(NAME))
+
+cluster-status: ## show what runs; fails unless all of it is alive
+	@$(CLUSTER) status
+
+kubectl: ## run kubectl as administrator (ARGS="get pods -A", NAME=main)
+	@$(CLUSTER) kubectl --name $(NAME) -- $(ARGS)
