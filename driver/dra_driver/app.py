@@ -23,7 +23,7 @@ import structlog
 
 from dra_core.errors import DraError, InvalidValue, StorageError
 from dra_driver import config
-from dra_driver.adapters import files, kube, logs, services, sockets
+from dra_driver.adapters import files, kube, logs, probes, services, sockets
 from dra_driver.api import Context, Driver, Profile
 from dra_driver.config import Profiles, Settings
 from dra_driver.preparer import Preparer
@@ -126,6 +126,12 @@ class _Instance:
         registry = services.UnixServer(where.registration, [registration.register], threads=4)
         registry.start()
         stack.callback(registry.stop, _REGISTRATION_GRACE)
+        if s.http_address is not None:
+            health = _Health(s, service, publisher, registration)
+            checks: dict[str, probes.Check] = {"/healthz": health.alive, "/readyz": health.ready}
+            endpoint = probes.Endpoint(s.http_address, checks)
+            endpoint.start()
+            stack.callback(endpoint.stop)
         _log.info(
             "serving",
             driver=s.driver_name,
@@ -178,3 +184,41 @@ class _Instance:
         thread = threading.Thread(target=run, name=name, daemon=True)
         thread.start()
         return thread
+
+
+class _Health:
+    """What probes are told."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        service: services.UnixServer,
+        publisher: Publisher,
+        registration: services.Registration,
+    ) -> None:
+        self._settings = settings
+        self._service = service
+        self._publisher = publisher
+        self._registration = registration
+
+    def alive(self) -> list[probes.Condition]:
+        """Whether the DRA service answers on its socket."""
+        trouble = services.ask(self._service.path)
+        return [probes.Condition("Serving", not trouble, trouble or "the DRA socket answers")]
+
+    def ready(self) -> list[probes.Condition]:
+        """Whether the kubelet knows us and the pools are published."""
+        s = self._settings
+        registered = self._registration.registered.is_set()
+        trouble = self._publisher.trouble
+        return [
+            probes.Condition(
+                "Registered",
+                registered,
+                "the kubelet has registered this driver"
+                if registered
+                else f"the kubelet has not registered this driver: it must run and watch "
+                f"{s.registry_dir}, so --kubelet-root must be its --root-dir",
+            ),
+            probes.Condition("Published", not trouble, trouble or "all pools are published"),
+        ]

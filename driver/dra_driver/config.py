@@ -37,6 +37,7 @@ class Settings:
     cdi_dir: Path
     pod_uid: PodUID | None
     rescan_interval: float
+    http_address: tuple[str, int] | None
     options: Mapping[str, str]
     log_level: str
     log_format: str
@@ -171,6 +172,12 @@ def _command(profiles: Profiles) -> click.Command:
             help="Ask the profile for its devices this often.",
         ),
         click.Option(
+            ["--http-address"],
+            metavar="HOST:PORT",
+            callback=_address,
+            help="Answer /healthz and /readyz there, e.g. 0.0.0.0:8080 in a pod.  [default: off]",
+        ),
+        click.Option(
             ["--log-level"],
             type=click.Choice(["debug", "info", "warning", "error"]),
             default="info",
@@ -199,6 +206,20 @@ def _command(profiles: Profiles) -> click.Command:
         },
     )
     return click.version_option(package_name="dragoman", prog_name=PROGRAM)(command)
+
+
+def _address(
+    ctx: click.Context,  # noqa: ARG001 - click's shape
+    parameter: click.Parameter,  # noqa: ARG001 - click's shape
+    value: str | None,
+) -> tuple[str, int] | None:
+    if not value:
+        return None
+    host, _, port = value.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InvalidValue(f"--http-address {value!r} is not HOST:PORT, e.g. 127.0.0.1:8080")
+    return host, int(port)
 
 
 def _read_file(

@@ -97,7 +97,10 @@ class Publisher:
         self._dropped: set[str] = set()
         self._failures = 0
         self._stopping = threading.Event()
-        self.published = threading.Event()
+        #: Why the pools are not published as they should be; empty if they are.
+        self.trouble = "not published yet"
+        self._discovery_trouble = ""
+        self._blind = 0  # discoveries that failed in a row
 
     # -- from other threads ----------------------------------------------------------------------
 
@@ -144,7 +147,8 @@ class Publisher:
         while not self._stopping.is_set():
             if self._clock() >= rescan_at:
                 self._rescan()
-                rescan_at = self._clock() + self._rescan_interval
+                pause = _backoff(self._blind) if self._blind else self._rescan_interval
+                rescan_at = self._clock() + min(pause, self._rescan_interval)
             wait = rescan_at - self._clock()
             if not self._converge():
                 wait = min(wait, _backoff(self._failures))
@@ -200,10 +204,16 @@ class Publisher:
             pools = check_pools([self._sound(pool) for pool in self._discover()])
         except DraError as error:
             _log.error("discovery failed, published pools stay", error=str(error))
-        except Exception:  # noqa: BLE001 - a vendor's code; what it raises must not end publishing
+            self._discovery_trouble = f"discovery failed: {error}"
+            self._blind += 1
+        except Exception as error:  # noqa: BLE001 - a vendor's code must not end publishing
             _log.exception("discovery failed, published pools stay")
+            self._discovery_trouble = f"discovery failed: {type(error).__name__}, see the log"
+            self._blind += 1
         else:
             self._pools = pools
+            self._discovery_trouble = ""
+            self._blind = 0
 
     def _sound(self, pool: Pool) -> Pool:
         """The pool without the devices that the API server would refuse."""
@@ -218,8 +228,10 @@ class Publisher:
     def _converge(self) -> bool:
         """Write what is missing; False if it has to be tried again."""
         if self._slices is None:
+            self.trouble = "the slices in the cluster have not been listed yet, see the log"
             return True  # the first list wakes us
         if self._pools is None:
+            self.trouble = self._discovery_trouble
             return True  # the next rescan wakes us
         try:
             for pool in self._pools:
@@ -229,9 +241,10 @@ class Publisher:
             self._failures += 1
             wait = _backoff(self._failures)
             _log.warning("cannot publish", error=str(error), retry_seconds=wait)
+            self.trouble = f"cannot publish: {error}"
             return False
         self._failures = 0
-        self.published.set()
+        self.trouble = self._discovery_trouble
         return True
 
     def _publish(self, pool: Pool) -> None:

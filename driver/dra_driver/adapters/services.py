@@ -44,7 +44,7 @@ class UnixServer:
     """A gRPC server on one unix socket, whose file it removes when it ends."""
 
     def __init__(self, path: Path, services: Iterable[Register], threads: int = _THREADS) -> None:
-        self._path = path
+        self.path = path
         self._server = grpc.server(
             ThreadPoolExecutor(threads, thread_name_prefix=path.name),
             options=[("grpc.so_reuseport", 0)],
@@ -55,17 +55,17 @@ class UnixServer:
     def start(self) -> None:
         """Bind and serve; the caller owns the path."""
         try:
-            self._server.add_insecure_port(f"unix:{self._path}")
-            self._path.chmod(0o600)
+            self._server.add_insecure_port(f"unix:{self.path}")
+            self.path.chmod(0o600)
         except (RuntimeError, OSError) as error:
-            raise StorageError(f"cannot listen on {self._path}: {error}") from error
+            raise StorageError(f"cannot listen on {self.path}: {error}") from error
         self._server.start()
-        _log.debug("serving", socket=str(self._path))
+        _log.debug("serving", socket=str(self.path))
 
     def stop(self, grace: float) -> None:
         """Take no new call, wait up to ``grace`` seconds for running ones, remove the socket."""
         self._server.stop(grace).wait()
-        self._path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
 
 
 class Registration(pluginregistration_v1_pb2_grpc.RegistrationServicer):
@@ -162,6 +162,17 @@ def dra_services(preparer: Preparer) -> list[Register]:
         lambda server: dra_v1_pb2_grpc.add_DRAPluginServicer_to_server(v1, server),
         lambda server: dra_v1beta1_pb2_grpc.add_DRAPluginServicer_to_server(v1beta1, server),
     ]
+
+
+def ask(path: Path, timeout: float = 2.0) -> str:
+    """Call the service at ``path`` with no claims; why it does not answer, or ''."""
+    with grpc.insecure_channel(f"unix:{path}") as channel:
+        stub = dra_v1_pb2_grpc.DRAPluginStub(channel)
+        try:
+            stub.NodeUnprepareResources(dra_v1_pb2.NodeUnprepareResourcesRequest(), timeout=timeout)
+        except grpc.RpcError as error:
+            return f"no answer on {path} within {timeout:g} s: {error.code().name}"
+    return ""
 
 
 def _references(request: Any) -> list[ClaimReference]:

@@ -1,0 +1,84 @@
+"""``/healthz`` and ``/readyz`` for probes, on an address of its own and only if one is given."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final
+
+import structlog
+
+from dra_core.errors import StorageError
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds after which a connection that says nothing is closed.
+_IDLE: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One thing that has to be so; ``message`` says what is the case and, if not ok, the fix."""
+
+    name: str
+    ok: bool
+    message: str
+
+
+Check = Callable[[], Sequence[Condition]]
+
+
+class Endpoint:
+    """Answers GET of the paths of ``checks``: 200 if all conditions hold, else 503, with JSON."""
+
+    def __init__(self, address: tuple[str, int], checks: dict[str, Check]) -> None:
+        handler = type("_Handler", (_Handler,), {"checks": checks})
+        try:
+            self._server = ThreadingHTTPServer(address, handler)
+        except OSError as error:
+            raise StorageError(
+                f"cannot listen on {address[0]}:{address[1]} for probes: {error.strerror}"
+            ) from error
+        self._server.daemon_threads = True
+        self.port: int = self._server.server_address[1]
+
+    def start(self) -> None:
+        """Serve in a thread of its own."""
+        threading.Thread(target=self._server.serve_forever, name="http", daemon=True).start()
+        _log.debug("answering probes", port=self.port)
+
+    def stop(self) -> None:
+        """End at once."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    checks: dict[str, Check]
+    timeout = _IDLE
+    server_version = "dragoman"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """One of the checks, or 404."""
+        check = self.checks.get(self.path.partition("?")[0])
+        if check is None:
+            self._answer(404, {"error": f"use one of {', '.join(sorted(self.checks))}"})
+            return
+        conditions = check()
+        ok = all(condition.ok for condition in conditions)
+        self._answer(200 if ok else 503, {"ok": ok, "conditions": [asdict(c) for c in conditions]})
+
+    def _answer(self, status: int, body: object) -> None:
+        content = (json.dumps(body, indent=2) + "\n").encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its names
+        """Probes come every few seconds: nothing to say."""

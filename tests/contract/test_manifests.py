@@ -1,0 +1,239 @@
+"""The manifests: accepted by real API servers, with the rights they say and no others."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dra_core.errors import ApiError, ApiForbidden, ApiInvalid
+from dra_driver.adapters.kube import KubeApi
+from dra_testing.cases import case
+from dra_testing.polling import until
+from testcluster.cluster import Cluster
+
+pytestmark = pytest.mark.control_plane
+
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+FOLDERS = sorted(
+    str(p.parent.relative_to(MANIFESTS))
+    for p in [
+        *MANIFESTS.glob("overlays/*/kustomization.yaml"),
+        *MANIFESTS.glob("examples/*/kustomization.yaml"),
+    ]
+)
+SLICES = "/apis/resource.k8s.io/{}/resourceslices"
+
+
+def render(cluster: Cluster, folder: str) -> list[dict[str, Any]]:
+    text = cluster.kubectl("kustomize", str(MANIFESTS / folder))
+    return [item for item in yaml.safe_load_all(text) if item]
+
+
+def find(items: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
+    (found,) = (i for i in items if i["kind"] == kind and i["metadata"]["name"] == name)
+    return found
+
+
+def driver_pod(items: list[dict[str, Any]]) -> dict[str, Any]:
+    spec: dict[str, Any] = find(items, "DaemonSet", "dragoman-driver")["spec"]["template"]["spec"]
+    return spec
+
+
+@pytest.fixture(scope="session", params=["1.37.2", "1.36.3"])
+def server(request: pytest.FixtureRequest) -> Cluster:
+    name = {"1.37.2": "control_plane", "1.36.3": "control_plane_136"}[request.param]
+    cluster: Cluster = request.getfixturevalue(name)
+    assert cluster.version == request.param
+    cluster.kubectl("apply", "-f", str(MANIFESTS / "base" / "namespace.yaml"))
+    return cluster
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_api_server_takes_every_manifest_strictly(server: Cluster, folder: str) -> None:
+    arguments = ["--dry-run=server", "--validate=strict", "-k", str(MANIFESTS / folder)]
+    printed = server.kubectl("apply", *arguments)
+    assert printed.count("(server dry run)") == len(render(server, folder))
+
+
+def test_a_misspelt_field_would_be_refused(server: Cluster, tmp_path: Path) -> None:
+    """What the test above would not notice without strict validation."""
+    text = (MANIFESTS / "base" / "deviceclass-gpu.yaml").read_text()
+    broken = tmp_path / "class.yaml"
+    broken.write_text(text.replace("selectors:", "selector:"))
+    printed = server.kubectl("apply", "--dry-run=server", "-f", str(broken), check=False)
+    assert 'unknown field "spec.selector"' in printed
+
+
+@case("REG-03")
+@pytest.mark.parametrize("overlay", ["default", "other-paths"])
+def test_paths_are_said_once(control_plane: Cluster, overlay: str) -> None:
+    items = render(control_plane, f"overlays/{overlay}")
+    text = json.dumps(items)
+    assert "KUBELET_ROOT/" not in text
+    assert '"/CDI_DIR' not in text
+    if overlay == "other-paths":
+        assert "/var/lib/kubelet" not in text
+        assert "/var/run/cdi" not in text
+    root, cdi = {
+        "default": ("/var/lib/kubelet", "/var/run/cdi"),
+        "other-paths": ("/data/kubelet", "/etc/cdi"),
+    }[overlay]
+    (container,) = driver_pod(items)["containers"]
+    environment = {e["name"]: e.get("value") for e in container["env"]}
+    assert environment["DRA_DRIVER_KUBELET_ROOT"] == root
+    assert environment["DRA_DRIVER_CDI_DIR"] == cdi
+    mounts = {m["name"]: m["mountPath"] for m in container["volumeMounts"]}
+    hosts = {v["name"]: v["hostPath"]["path"] for v in driver_pod(items)["volumes"]}
+    assert mounts == hosts, "the same path inside and outside"
+    assert mounts == {
+        "plugin": f"{root}/plugins/gpu.example.com",
+        "registry": f"{root}/plugins_registry",
+        "cdi": cdi,
+    }
+
+
+@case("PKG-02")
+def test_the_driver_outlives_its_consumers(control_plane: Cluster) -> None:
+    items = render(control_plane, "overlays/default")
+    pod = driver_pod(items)
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert pod["priorityClassName"] == "system-node-critical"
+    assert pod["terminationGracePeriodSeconds"] >= 30
+    update = find(items, "DaemonSet", "dragoman-driver")["spec"]["updateStrategy"]
+    assert update["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+
+
+@case("REG-02")
+def test_a_surge_needs_socket_names_of_its_own(control_plane: Cluster) -> None:
+    items = render(control_plane, "overlays/default")
+    (container,) = driver_pod(items)["containers"]
+    (uid,) = (e for e in container["env"] if e["name"] == "DRA_DRIVER_POD_UID")
+    assert uid["valueFrom"] == {"fieldRef": {"fieldPath": "metadata.uid"}}
+
+
+def test_the_driver_has_no_privilege_it_does_not_need(control_plane: Cluster) -> None:
+    items = render(control_plane, "overlays/default")
+    pod = driver_pod(items)
+    (container,) = pod["containers"]
+    assert container["securityContext"] == {
+        "runAsUser": 0,
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    for field in ("hostNetwork", "hostPID", "hostIPC"):
+        assert field not in pod
+
+
+def allowed(items: list[dict[str, Any]], role: str) -> set[str]:
+    rules = find(items, "ClusterRole", role)["rules"]
+    return {
+        f"{group or 'core'}/{resource}:{verb}"
+        for rule in rules
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+@case("PKG-01")
+def test_the_rights_are_those_of_the_allow_list(control_plane: Cluster) -> None:
+    items = render(control_plane, "overlays/default")
+    listed = (Path(__file__).parents[1] / "data" / "driver" / "rights.txt").read_text().split()
+    assert allowed(items, "dragoman-driver") == set(listed)
+    assert not any("*" in right for right in listed)
+
+
+@pytest.fixture(scope="module")
+def policy(control_plane: Cluster) -> Iterator[Cluster]:
+    """The rights and the admission policy in force, and two nodes."""
+    base = MANIFESTS / "base"
+    files = [
+        f"-f={base / f}" for f in ("namespace.yaml", "driver-rbac.yaml", "driver-admission.yaml")
+    ]
+    control_plane.kubectl("apply", *files)
+    for name in ("policy-1", "policy-2"):
+        control_plane.api("POST", "/api/v1/nodes", {"metadata": {"name": name}})
+    yield control_plane
+    control_plane.kubectl("delete", "-f", str(base / "driver-admission.yaml"))
+    control_plane.kubectl("delete", "nodes", "policy-1", "policy-2")
+
+
+def published(name: str, driver: str = "gpu.example.com", **spec: Any) -> dict[str, Any]:
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": driver, "pool": pool, "devices": [{"name": "d", "basic": {}}], **spec}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+@case("PKG-01")
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1beta2"])
+def test_the_driver_writes_slices_of_its_own_node_and_driver_only(
+    policy: Cluster, version: str
+) -> None:
+    path = SLICES.format(version)
+    account = policy.service_account_kubeconfig
+    driver = KubeApi.connect(account("dragoman-system", "dragoman-driver", node="policy-1"))
+    admin = KubeApi.connect(policy.kubeconfig)
+
+    def body(name: str, **spec: Any) -> dict[str, Any]:
+        made = published(name, **spec)
+        if version != "v1beta1":
+            made["spec"]["devices"] = [{"name": "d"}]
+        return {"apiVersion": f"resource.k8s.io/{version}", "kind": "ResourceSlice", **made}
+
+    def tried(method: str, name: str, sent: dict[str, Any] | None, **query: str) -> str:
+        try:
+            driver.request(method, path if method == "POST" else f"{path}/{name}", query, sent)
+        except (ApiForbidden, ApiInvalid) as error:
+            return str(error)
+        return "allowed"
+
+    def until_in_force() -> bool:
+        wrong = body("x", nodeName="policy-2")
+        return "of that node only" in tried("POST", "x", wrong, dryRun="All")
+
+    until("the policy is in force", until_in_force)
+    assert tried("POST", "x", body("x", allNodes=True)) != "allowed"
+    foreign = body("x", nodeName="policy-1", driver="other.example.com")
+    assert "slices of driver other.example.com" in tried("POST", "x", foreign)
+    assert tried("POST", "own", body("own", nodeName="policy-1")) == "allowed"
+    own = driver.request("GET", f"{path}/own")
+    own["spec"]["pool"]["generation"] = 2
+    assert tried("PUT", "own", own) == "allowed"
+    assert tried("DELETE", "own", None) == "allowed"
+
+    theirs = admin.request("POST", path, None, body("theirs", nodeName="policy-2"))
+    try:
+        theirs["spec"]["pool"]["generation"] = 2
+        assert "of that node only" in tried("PUT", "theirs", theirs)
+        assert "of that node only" in tried("DELETE", "theirs", None)
+    finally:
+        admin.request("DELETE", f"{path}/theirs")
+
+    unbound = KubeApi.connect(account("dragoman-system", "dragoman-driver"))
+    with pytest.raises(ApiError, match="does not say on which node"):
+        unbound.request("POST", path, None, body("x", nodeName="policy-1"))
+
+
+def test_every_example_says_what_it_prints() -> None:
+    for folder in MANIFESTS.glob("examples/*/"):
+        text = (folder / "README.md").read_text()
+        assert re.search(r"```output\n.+?```", text, re.DOTALL), folder.name
+
+
+def test_no_manifest_asks_for_the_newest_image() -> None:
+    found = subprocess.run(
+        ["grep", "-rnE", "image:.*:latest|newTag: latest", str(MANIFESTS)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.stdout == ""
