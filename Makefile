@@ -8,8 +8,6 @@ VENV ?= .venv
 PY := $(VENV)/bin/python
 export PYTHONSAFEPATH := 1
 
-CHECKED := core driver protos/generate.py tests
-
 .PHONY: help
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -42,7 +40,7 @@ lint: venv  ## Lint and format check
 
 .PHONY: types
 types: venv  ## mypy, strict
-	@$(VENV)/bin/mypy $(CHECKED)
+	@$(VENV)/bin/mypy
 
 .PHONY: layers
 layers: venv  ## import-linter: who may import whom
@@ -62,6 +60,10 @@ test: venv  ## Everything, with a real control plane and a real node (cold: buil
 	@PYTHONPATH=tests/cluster $(PY) -m testcluster build all
 	@$(PY) -m pytest --whole tests
 
+.PHONY: demo
+demo: venv  ## DRA on a real one-node Kubernetes, from ResourceClaimTemplate to device (root)
+	@PYTHONPATH=tests/cluster $(PY) demo/real.py
+
 .PHONY: format
 format: venv  ## Format and fix what can be fixed
 	@$(VENV)/bin/ruff check --quiet --fix . ; $(VENV)/bin/ruff format --quiet .
@@ -75,4 +77,4 @@ clean:  ## Remove what make made in this folder (the build cache outside stays)
 	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 	@find . -name __pycache__ -prune -exec rm -rf {} +
 
--include tests/cluster/cluster.mk
+-include tests/cluster/cluster.mk image.mk kind/kind.mk

@@ -5,7 +5,6 @@
 #   ALL=1          take all clusters down        ARGS="get pods -A"
 
 CLUSTER := PYTHONPATH=tests/cluster $(PY) -m testcluster
-NAME ?= main
 
 .PHONY: cluster-build cluster-up cluster-down cluster-status kubectl
 
@@ -13,13 +12,13 @@ cluster-build: ## build Kubernetes, etcd and containerd from Go modules (TARGET=
 	@$(CLUSTER) build $(or $(TARGET),all) $(if $(BACKGROUND),--background)
 
 cluster-up: ## start a cluster (NODE=1, VERSION=1.36.3, GATES=none, NAME=main)
-	@$(CLUSTER) up --name $(NAME) $(if $(NODE),--node) $(if $(VERSION),--version $(VERSION)) $(if $(GATES),--gates $(GATES))
+	@$(CLUSTER) up --name $(or $(NAME),main) $(if $(NODE),--node) $(if $(VERSION),--version $(VERSION)) $(if $(GATES),--gates $(GATES))
 
 cluster-down: ## take it down and clear what a crash left (NAME=main, ALL=1)
-	@$(CLUSTER) down $(if $(ALL),--all,--name $(NAME))
+	@$(CLUSTER) down $(if $(ALL),--all,--name $(or $(NAME),main))
 
 cluster-status: ## show what runs; fails unless all of it is alive
 	@$(CLUSTER) status
 
 kubectl: ## run kubectl as administrator (ARGS="get pods -A", NAME=main)
-	@$(CLUSTER) kubectl --name $(NAME) -- $(ARGS)
+	@$(CLUSTER) kubectl --name $(or $(NAME),main) -- $(ARGS)

@@ -195,7 +195,8 @@ def _status(given: argparse.Namespace) -> int:
     elif not clusters:
         print("no cluster is up")
     for one in clusters if given.output == "table" else []:
-        print(f"{one['name']:<16}  {one['state']:<10}  {one.get('version')}  {one.get('server')}")
+        where = f"{one.get('version', '-'):<8}  {one.get('server', '-')}"
+        print(f"{one['name']:<16}  {one['state']:<10}  {where}")
         for component, entry in one["components"].items():
             state = f"pid {entry['pid']}" if entry["alive"] else "dead"
             print(f"  {component:<24}  {state}")

@@ -197,16 +197,34 @@ def _environment() -> dict[str, str]:
 
 def _run(target: Target, output: Path, note: Path, progress: Progress) -> None:
     """Run ``go build``, telling how far it is; raises :class:`BuildFailed`."""
-    total = _package_count(target)
-    done: list[str] = []
-    other: list[str] = []
+    compiled: list[str] = []
+    messages: list[str] = []
+    total = 0
 
     def tell() -> None:
-        now = f"{len(done)} of at most {total} packages compiled" if done else "preparing"
+        now = "downloading modules"
+        if total:
+            at = f", at {compiled[-1]}" if compiled else ""
+            now = f"{len(compiled)} of at most {total} packages compiled{at}"
         note.write_text(now + "\n")
-        progress.say(f"{target.name}: {now}{f', at {done[-1]}' if done else ''}")
+        progress.say(f"{target.name}: {now}")
 
-    process = subprocess.Popen(
+    finished = threading.Event()
+    clock = threading.Thread(target=_every, args=(TICK, tell, finished), daemon=True)
+    clock.start()
+    try:
+        total = _package_count(target)
+        status = _go_build(target, output, compiled, messages)
+    finally:
+        finished.set()
+        clock.join()
+    if status != 0:
+        raise BuildFailed(f"{target.name}: go build failed{_reason(messages)}")
+
+
+def _go_build(target: Target, output: Path, compiled: list[str], messages: list[str]) -> int:
+    """The exit status of ``go build``; what it prints is added to the two lists meanwhile."""
+    with subprocess.Popen(
         command(target, output),
         cwd=target.source,
         env=_environment(),
@@ -214,25 +232,16 @@ def _run(target: Target, output: Path, note: Path, progress: Progress) -> None:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    finished = threading.Event()
-    clock = threading.Thread(target=_every, args=(TICK, tell, finished), daemon=True)
-    clock.start()
-    assert process.stderr is not None
-    try:
-        for line in process.stderr:
-            # -v prints the import path of each package; whatever has a space is a message.
-            (other if " " in line.strip() else done).append(line.strip())
-        process.wait()
-    finally:
-        finished.set()
-        clock.join()
-        if process.poll() is None:
+    ) as process:
+        assert process.stderr is not None
+        try:
+            for line in process.stderr:
+                # -v prints the import path of each package; whatever has a space is a message.
+                (messages if " " in line.strip() else compiled).append(line.strip())
+        except BaseException:
             process.terminate()
-            process.wait()
-        process.stderr.close()
-    if process.returncode != 0:
-        raise BuildFailed(f"{target.name}: go build failed{_reason(other)}")
+            raise
+    return process.returncode
 
 
 def _every(seconds: float, tell: Callable[[], None], finished: threading.Event) -> None:

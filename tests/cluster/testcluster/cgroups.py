@@ -6,6 +6,7 @@ cgroup v1 (a hierarchy per controller) and v2 (one for all).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,11 @@ def _hierarchies() -> list[Path]:
 
 def create(name: str) -> None:
     """Make the tree of the cluster ``name``."""
+    if (_MOUNTS / "cgroup.controllers").exists():
+        # On v2 a folder has those controllers only that the one above it hands down.
+        for controller in (_MOUNTS / "cgroup.controllers").read_text().split():
+            with contextlib.suppress(OSError):
+                (_MOUNTS / "cgroup.subtree_control").write_text(f"+{controller}")
     for hierarchy in _hierarchies():
         folder = hierarchy / root_name(name).lstrip("/")
         folder.mkdir(exist_ok=True)

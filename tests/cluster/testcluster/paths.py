@@ -20,8 +20,7 @@ SOCKET_PATH_LIMIT = 107
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,14}[a-z0-9])?")
 _PREFIX = "drg-"
-# The longest path that is ours: containerd's socket of the debug server is not switched on, a
-# driver's own socket with a long DNS name and a pod's UID leaves this much.
+# "/kubelet/plugins_registry/" takes 26; the rest is for the name that a driver gives its socket.
 _ROOM_FOR_SOCKETS = 70
 
 

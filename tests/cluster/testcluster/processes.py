@@ -81,8 +81,11 @@ def alive(identity: Identity | None) -> bool:
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
-    """Keep SIGINT, SIGTERM and SIGHUP waiting, so that no exception comes in between."""
+def signals_held() -> Iterator[None]:
+    """Keep SIGINT, SIGTERM and SIGHUP waiting, so that no exception comes in between.
+
+    They come when the block ends: a second Ctrl-C must not stop the cleaning up after the first.
+    """
     before = signal.pthread_sigmask(
         signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     )
@@ -112,7 +115,7 @@ def spawn(
     if marked:
         environment[MARK] = str(run)
     pid_file.unlink(missing_ok=True)
-    with _signals_held():
+    with signals_held():
         pid = os.posix_spawn(
             "/bin/sh",
             ["/bin/sh", "-c", _LAUNCH, "sh", str(pid_file), str(run), *command],

@@ -17,9 +17,8 @@ from typing import TextIO
 class Progress:
     """Prints ``[  3.2 s] text``, counted from when the object was made."""
 
-    def __init__(self, stream: TextIO | None = None, *, prefix: str = "") -> None:
+    def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream
-        self._prefix = prefix
         self._start = time.monotonic()
 
     @property
@@ -31,7 +30,7 @@ class Progress:
         """Print one line now. A closed stream is no reason to fail."""
         stream = self._stream or sys.stderr
         try:
-            stream.write(f"[{self.elapsed:6.1f} s] {self._prefix}{text}\n")
+            stream.write(f"[{self.elapsed:6.1f} s] {text}\n")
             stream.flush()
         except (OSError, ValueError):
             self._stream = None

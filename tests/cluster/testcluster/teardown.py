@@ -13,43 +13,29 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from . import cgroups, network, paths, processes, record
 from .errors import ClusterError
 from .progress import Progress
 
-GRACE = 1.0
+GRACE = 0.2
 """Seconds for a component to end by itself; all data goes anyway."""
 
 WATCHER = "watcher"
 
 
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Keep signals waiting, so that a second Ctrl-C does not stop the cleaning up."""
-    before = signal.pthread_sigmask(
-        signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    )
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def remove(name: str, progress: Progress) -> None:
     """Leave nothing of the cluster ``name``; raises :class:`ClusterError` naming what stays."""
     run = paths.run_folder(name)
-    if run.exists():
+    was_there = run.exists()
+    if was_there:
         paths.check_ours(run)
     found = record.load(name)
     has_node = found is not None and found.options.node
     left: list[str] = []
-    with undisturbed():
+    with processes.signals_held():
         left += [f"process {identity.pid}" for identity in _stop_processes(name, run)]
         left += [f"mount {path}" for path in _unmount(run)]
         left += network.remove_node(name)
@@ -65,7 +51,7 @@ def remove(name: str, progress: Progress) -> None:
             shutil.rmtree(run)
     if left:
         raise ClusterError(f"cluster {name}: could not remove {', '.join(left)}; {run} is kept")
-    progress.say(f"cluster {name}: removed")
+    progress.say(f"cluster {name}: {'removed' if was_there else 'none was there'}")
 
 
 def _stop_processes(name: str, run: Path) -> list[processes.Identity]:

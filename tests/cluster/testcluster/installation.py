@@ -1,0 +1,91 @@
+"""dragoman installed in a test cluster from ``manifests/``, as a user would.
+
+The one difference to a user's cluster are the paths: this node keeps everything in its run folder,
+so an overlay is written that says so (as ``manifests/overlays/other-paths`` shows) and that takes
+the test images.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from .cluster import Cluster
+from .images import BUSYBOX
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+MANIFESTS = REPOSITORY / "manifests"
+NAMESPACE = "dragoman-system"
+DAEMONSET = "dragoman-driver"
+DRIVER_IMAGE = "localhost/dragoman:dev"
+
+
+def overlay(cluster: Cluster) -> Path:
+    """A kustomization of the driver for the paths of this node."""
+    node = cluster.require_node()
+    folder = cluster.run / "overlay"
+    folder.mkdir(exist_ok=True)
+    paths = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "paths",
+            "annotations": {"config.kubernetes.io/local-config": "true"},
+        },
+        "data": {
+            "kubeletRoot": str(node.kubelet_root).removeprefix("/"),
+            "cdiDir": str(node.cdi_dir).removeprefix("/"),
+        },
+    }
+    (folder / "paths.yaml").write_text(json.dumps(paths))
+    _kustomization(
+        folder,
+        resources=[_relative(MANIFESTS / "base", folder), "paths.yaml"],
+        components=[_relative(MANIFESTS / "components" / "paths", folder)],
+        images=[_image("dragoman", DRIVER_IMAGE)],
+    )
+    return folder
+
+
+def example(cluster: Cluster, name: str) -> Path:
+    """A kustomization of ``manifests/examples/NAME`` with the test image of busybox."""
+    folder = cluster.run / "examples" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    _kustomization(
+        folder,
+        resources=[_relative(MANIFESTS / "examples" / name, folder)],
+        images=[_image("busybox", BUSYBOX)],
+    )
+    return folder
+
+
+def _kustomization(folder: Path, **content: object) -> None:
+    head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
+    (folder / "kustomization.yaml").write_text(json.dumps(head | content))
+
+
+def _relative(path: Path, start: Path) -> str:
+    """kustomize takes relative paths only."""
+    return os.path.relpath(path, start.resolve())
+
+
+def _image(name: str, reference: str) -> dict[str, str]:
+    repository, _, tag = reference.rpartition(":")
+    return {"name": name, "newName": repository, "newTag": tag}
+
+
+def apply(cluster: Cluster) -> str:
+    """``kubectl apply -k``; what it printed."""
+    return cluster.kubectl("apply", "-k", str(overlay(cluster)))
+
+
+def delete(cluster: Cluster) -> str:
+    """``kubectl delete -k``, until everything is gone from the API; what it printed."""
+    return cluster.kubectl("delete", "-k", str(overlay(cluster)), "--wait=true")
+
+
+def wait_ready(cluster: Cluster, seconds: int = 90) -> None:
+    """Return once the DaemonSet's rollout is complete."""
+    arguments = ("rollout", "status", f"daemonset/{DAEMONSET}", f"--timeout={seconds}s")
+    cluster.kubectl("-n", NAMESPACE, *arguments)
