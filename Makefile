@@ -16,7 +16,7 @@ help:  ## List the targets
 $(VENV)/.installed: requirements/dev.txt pyproject.toml
 	@echo "setting up $(VENV) from requirements/dev.txt"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
-	@rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps -e .
 	@touch $@

@@ -132,7 +132,7 @@ class Preparer:
                         cause=_cause(error),
                     )
                     raise
-                except Exception:
+                except BaseException:  # a vendor's SystemExit too: it must not end the call
                     _log.exception("claim failed")
                     raise
                 _log.info("claim done", seconds=round(time.monotonic() - started, 3))
@@ -196,7 +196,7 @@ def _outcome(claim: ClaimReference, future: Future[T], deadline: float, verb: st
         return Outcome(error=str(error))
     except DraError as error:
         return Outcome(error=f"{verb} {claim}: {error}")
-    except Exception as error:  # noqa: BLE001 - one bad claim must not take the others down
+    except BaseException as error:  # noqa: BLE001 - one bad claim must not take the others down
         return Outcome(
             error=f"{verb} {claim}: the driver failed unexpectedly "
             f"({type(error).__name__}); its log has the details"

@@ -8,11 +8,13 @@ error    it did not work and someone has to do something
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 from typing import Final, Literal
 
 import structlog
+import structlog.tracebacks
 
 LogFormat = Literal["auto", "json", "text"]
 LEVELS: Final = {
@@ -21,6 +23,14 @@ LEVELS: Final = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
+
+# Tracebacks without the values of variables: one may hold a credential.
+_TRACEBACKS: Final = structlog.processors.ExceptionRenderer(
+    structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+)
+_CONSOLE: Final = functools.partial(
+    structlog.dev.ConsoleRenderer, exception_formatter=structlog.dev.plain_traceback
+)
 
 
 def configure(level: str, log_format: LogFormat) -> None:
@@ -32,9 +42,9 @@ def configure(level: str, log_format: LogFormat) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     last: list[structlog.typing.Processor] = (
-        [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        [_CONSOLE(colors=sys.stderr.isatty())]
         if text
-        else [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+        else [_TRACEBACKS, structlog.processors.JSONRenderer()]
     )
     structlog.configure(
         processors=[*shared, *last],

@@ -121,7 +121,7 @@ class DraPlugin:
         response = self._messages.NodePrepareResourcesResponse()
         for uid, outcome in outcomes.items():
             answer = response.claims[uid]
-            answer.error = outcome.error
+            answer.error = _text(outcome.error)
             answer.devices.extend(self._device(device) for device in outcome.value or ())
         return response
 
@@ -130,7 +130,7 @@ class DraPlugin:
         outcomes = self._preparer.unprepare(_references(request), _time_left(context))
         response = self._messages.NodeUnprepareResourcesResponse()
         for uid, outcome in outcomes.items():
-            response.claims[uid].error = outcome.error
+            response.claims[uid].error = _text(outcome.error)
         return response
 
     def _device(self, prepared: PreparedDevice) -> Any:
@@ -162,6 +162,11 @@ def dra_services(preparer: Preparer) -> list[Register]:
         lambda server: dra_v1_pb2_grpc.add_DRAPluginServicer_to_server(v1, server),
         lambda server: dra_v1beta1_pb2_grpc.add_DRAPluginServicer_to_server(v1beta1, server),
     ]
+
+
+def _text(text: str) -> str:
+    """What protobuf can carry: a path in an error may hold bytes that are no UTF-8."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def ask(path: Path, timeout: float = 2.0) -> str:

@@ -177,7 +177,7 @@ def _build(archive: Path, progress: Progress) -> None:
         buildah.push(IMAGE, made)
         made.replace(archive)
     size = archive.stat().st_size / 1e6
-    progress.say(f"image: {IMAGE} is in {archive} ({size:.0f} MB, not compressed)")
+    progress.say(f"image: {IMAGE} is in {archive} ({size:.0f} MB)")
 
 
 def _base(work: Path, progress: Progress) -> Path:
@@ -246,9 +246,7 @@ class _Buildah:
 
     def push(self, name: str, archive: Path) -> None:
         """Write the image ``name`` into the OCI archive ``archive``."""
-        # Not compressed: it is read on this machine only, and soon.
-        target = f"oci-archive:{archive}:{name}"
-        self("push", "--quiet", "--disable-compression", name, target, what=f"writing {name}")
+        self("push", "--quiet", name, f"oci-archive:{archive}:{name}", what=f"writing {name}")
 
 
 _READ_POLICY = {"build", "commit", "from", "push"}
@@ -369,7 +367,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="testcluster.driver_image")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     one = commands.add_parser("build", help="build the image; print its OCI archive")
-    one.set_defaults(run=lambda given: print(ensure_driver_image()))
+    one.set_defaults(run=lambda _: print(ensure_driver_image()))
     one = commands.add_parser("wheels", help="collect wheels for docker build")
     one.add_argument("--into", type=Path, default=ROOT / "dist" / "wheels", metavar="FOLDER")
     one.add_argument("--python", default=default_python(), metavar="X.Y")
@@ -377,6 +375,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     one.set_defaults(run=_wheels)
     given = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], None] = given.run
+    # As an exception, so that the builder is stopped and its folder removed.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         run(given)
     except ClusterError as error:

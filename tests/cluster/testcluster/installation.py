@@ -82,7 +82,8 @@ def apply(cluster: Cluster) -> str:
 
 def delete(cluster: Cluster) -> str:
     """``kubectl delete -k``, until everything is gone from the API; what it printed."""
-    return cluster.kubectl("delete", "-k", str(overlay(cluster)), "--wait=true")
+    options = ("--wait=true", "--ignore-not-found=true")
+    return cluster.kubectl("delete", "-k", str(overlay(cluster)), *options)
 
 
 def wait_ready(cluster: Cluster, seconds: int = 90) -> None:
