@@ -123,25 +123,26 @@ def check_socket_path(what: str, path: str) -> str:
     return path
 
 
-def service_socket_name(pod_uid: PodUID | None) -> str:
+def service_socket_name(pod_uid: PodUID | None, room: int) -> str:
     """File name of the DRA service socket in the plugin's own folder.
 
     With a pod UID (rolling updates, kubelet 1.33 or newer) two instances of a driver have names of
-    their own and can serve side by side.
+    their own and can serve side by side. ``room`` is what the path limit leaves for the name, in
+    bytes; where the pod UID does not fit, a hash of it takes its place.
     """
-    return f"dra-{pod_uid}.sock" if pod_uid else "dra.sock"
+    return _socket_name("dra", pod_uid, ".sock", room)
 
 
 def registration_socket_name(driver: DriverName, pod_uid: PodUID | None, room: int) -> str:
-    """File name of the registration socket in the kubelet's registry folder.
+    """File name of the registration socket in the kubelet's registry folder; as above."""
+    return _socket_name(driver, pod_uid, "-reg.sock", room)
 
-    ``room`` is what the path limit leaves for the name, in bytes. Where the pod UID does not fit, a
-    hash of it takes its place.
-    """
+
+def _socket_name(prefix: str, pod_uid: PodUID | None, suffix: str, room: int) -> str:
     if not pod_uid:
-        return f"{driver}-reg.sock"
-    name = f"{driver}-{pod_uid}-reg.sock"
-    return name if len(name) <= room else f"{driver}-{_digest(pod_uid, 12)}-reg.sock"
+        return f"{prefix}{suffix}"
+    name = f"{prefix}-{pod_uid}{suffix}"
+    return name if len(name) <= room else f"{prefix}-{_digest(pod_uid, 12)}{suffix}"
 
 
 def is_registration_socket(driver: DriverName, name: str) -> bool:

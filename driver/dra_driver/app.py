@@ -79,10 +79,10 @@ class _Instance:
         api = kube.KubeApi.connect(s.kubeconfig)
         sockets.make_folders(where)
         cdi_files = files.CdiFolder(s.cdi_dir, s.driver_name)
-        cdi_files.open()
         driver = self._make_driver()
         with ExitStack() as stack:
             stack.enter_context(sockets.owned(where))
+            cdi_files.open()
             for path in (where.service, where.registration):
                 if sockets.remove_dead(path):
                     _log.info("removed a socket that a crash left behind", socket=str(path))

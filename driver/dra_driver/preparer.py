@@ -14,10 +14,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
@@ -73,22 +73,20 @@ class Preparer:
         self._driver = driver
         self._claims = claims
         self._files = files
-        self._prepares: _Attempts[Prepared] = _Attempts()
-        self._unprepares: _Attempts[None] = _Attempts()
-        self._turns = _Turns()
+        self._attempts = _Attempts()
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="claim")
 
     def prepare(
         self, claims: Sequence[ClaimReference], timeout: float
     ) -> Mapping[ClaimUID, Outcome[Prepared]]:
         """Prepare each claim; answers by UID, one for each, within ``timeout`` seconds."""
-        return self._each(claims, timeout, self._prepares, self._prepare_one, "prepare")
+        return self._each(claims, timeout, self._prepare_one, "prepare")
 
     def unprepare(
         self, claims: Sequence[ClaimReference], timeout: float
     ) -> Mapping[ClaimUID, Outcome[None]]:
         """Unprepare each claim, from its UID alone; one that is unknown is a success."""
-        return self._each(claims, timeout, self._unprepares, self._unprepare_one, "unprepare")
+        return self._each(claims, timeout, self._unprepare_one, "unprepare")
 
     def close(self) -> None:
         """Wait for running attempts to end; further calls fail."""
@@ -98,13 +96,12 @@ class Preparer:
         self,
         claims: Sequence[ClaimReference],
         timeout: float,
-        attempts: _Attempts[T],
         work: Callable[[ClaimReference], T],
         verb: str,
     ) -> Mapping[ClaimUID, Outcome[T]]:
         deadline = time.monotonic() + timeout
         running = {
-            claim.uid: (claim, attempts.join(claim.uid, self._start(work, claim, verb)))
+            claim.uid: (claim, self._attempts.join(claim.uid, verb, self._start(work, claim, verb)))
             for claim in claims
         }
         return {
@@ -113,13 +110,12 @@ class Preparer:
 
     def _start(
         self, work: Callable[[ClaimReference], T], claim: ClaimReference, verb: str
-    ) -> Callable[[], Future[T]]:
-        def attempt() -> T:
-            with (
-                self._turns.of(claim.uid),
-                structlog.contextvars.bound_contextvars(
-                    claim=f"{claim.namespace}/{claim.name}", uid=claim.uid, operation=verb
-                ),
+    ) -> Callable[[Future[Any] | None], Future[T]]:
+        def attempt(before: Future[Any] | None) -> T:
+            if before is not None:
+                wait([before])
+            with structlog.contextvars.bound_contextvars(
+                claim=f"{claim.namespace}/{claim.name}", uid=claim.uid, operation=verb
             ):
                 started = time.monotonic()
                 try:
@@ -138,7 +134,7 @@ class Preparer:
                 _log.info("claim done", seconds=round(time.monotonic() - started, 3))
                 return value
 
-        return lambda: self._workers.submit(attempt)
+        return lambda before: self._workers.submit(attempt, before)
 
     def _prepare_one(self, reference: ClaimReference) -> Prepared:
         names.check_uid("claim UID", reference.uid)
@@ -203,59 +199,30 @@ def _outcome(claim: ClaimReference, future: Future[T], deadline: float, verb: st
         )
 
 
-class _Attempts(Generic[T]):
-    """Running attempts by claim, so that a repeated call joins instead of starting another."""
+class _Attempts:
+    """The newest attempt of each claim: a repeated call joins it, any other waits for it.
+
+    Only the newest may be joined, for what a Prepare before a waiting Unprepare has done will be
+    gone; and attempts of one claim run in the order of their calls.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._running: dict[ClaimUID, Future[T]] = {}
+        self._newest: dict[ClaimUID, tuple[str, Future[Any]]] = {}
 
-    def join(self, uid: ClaimUID, start: Callable[[], Future[T]]) -> Future[T]:
+    def join(
+        self, uid: ClaimUID, verb: str, start: Callable[[Future[Any] | None], Future[T]]
+    ) -> Future[T]:
         with self._lock:
-            future = self._running.get(uid)
-            if future is not None and not future.done():
-                return future
-            future = self._running[uid] = start()
-        future.add_done_callback(lambda done: self._forget(uid, done))
-        return future
+            running, newest = self._newest.get(uid, ("", None))
+            if newest is not None and running == verb and not newest.done():
+                return newest
+            fresh = start(newest)
+            self._newest[uid] = (verb, fresh)
+        fresh.add_done_callback(lambda done: self._forget(uid, done))
+        return fresh
 
-    def _forget(self, uid: ClaimUID, future: Future[T]) -> None:
+    def _forget(self, uid: ClaimUID, future: Future[Any]) -> None:
         with self._lock:
-            if self._running.get(uid) is future:
-                del self._running[uid]
-
-
-class _Turns:
-    """One lock for each claim that someone holds or waits for."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._held: dict[ClaimUID, tuple[threading.Lock, int]] = {}
-
-    def of(self, uid: ClaimUID) -> _Turn:
-        return _Turn(self, uid)
-
-    def enter(self, uid: ClaimUID) -> None:
-        with self._lock:
-            lock, waiting = self._held.get(uid, (threading.Lock(), 0))
-            self._held[uid] = (lock, waiting + 1)
-        lock.acquire()
-
-    def leave(self, uid: ClaimUID) -> None:
-        with self._lock:
-            lock, waiting = self._held.pop(uid)
-            if waiting > 1:
-                self._held[uid] = (lock, waiting - 1)
-        lock.release()
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    turns: _Turns
-    uid: ClaimUID
-
-    def __enter__(self) -> None:
-        self.turns.enter(self.uid)
-
-    def __exit__(self, *error: object) -> None:
-        self.turns.leave(self.uid)
+            if uid in self._newest and self._newest[uid][1] is future:
+                del self._newest[uid]

@@ -69,6 +69,12 @@ def test_a_socket_path_is_counted_in_bytes() -> None:
         names.check_socket_path("socket", "/" + "ü" * 54)
 
 
+def test_service_sockets_carry_the_pod_uid_or_its_hash() -> None:
+    assert names.service_socket_name(None, 80) == "dra.sock"
+    assert names.service_socket_name(POD, 80) == f"dra-{POD}.sock"
+    assert len(names.service_socket_name(POD, 30)) <= 30
+
+
 def test_registration_sockets_carry_the_pod_uid_or_its_hash() -> None:
     assert names.registration_socket_name(DRIVER, None, 80) == "gpu.example.com-reg.sock"
     assert names.registration_socket_name(DRIVER, POD, 80) == f"gpu.example.com-{POD}-reg.sock"

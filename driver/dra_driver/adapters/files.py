@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import uuid
 from pathlib import Path
 
 from dra_core import cdi
@@ -15,20 +17,49 @@ _TEMPORARY = ".tmp"
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o644) -> None:
-    """Write to a temporary name in the same folder, fsync, rename, fsync the folder."""
-    temporary = path.with_name(f".{path.name}{_TEMPORARY}")
+    """Write to a temporary name in the same folder, fsync, rename, fsync the folder.
+
+    The temporary file is locked while it is being written, so that another instance which cleans
+    up (:meth:`CdiFolder.open`) can tell it from one that a crash left behind.
+    """
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{_TEMPORARY}")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
-        with os.fdopen(descriptor, "wb") as file:
+        with os.fdopen(_create_locked(temporary, mode), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+            temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise StorageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _create_locked(path: Path, mode: int) -> int:
+    """A new file that nobody has taken for an abandoned one before we locked it."""
+    while True:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)
+
+
+def remove_abandoned(path: Path) -> bool:
+    """Remove ``path`` unless a process holds a lock on it; True if it is gone."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink(missing_ok=True)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 def sync_folder(folder: Path) -> None:
@@ -43,8 +74,8 @@ def sync_folder(folder: Path) -> None:
 class CdiFolder:
     """The CDI files of one driver in a folder that the container runtime reads.
 
-    Two claims never share a file and the caller works on a claim from one thread at a time, so
-    names of temporary files cannot collide.
+    Two instances of a driver may use it at once (a rolling update): files are replaced as a whole,
+    and only temporary files that nobody writes are cleaned up.
     """
 
     def __init__(self, folder: Path, driver: DriverName) -> None:
@@ -55,10 +86,10 @@ class CdiFolder:
         """Make the folder if need be, and remove what a killed write left behind."""
         try:
             self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-            for path in self._folder.iterdir():
-                name = path.name.removeprefix(".").removesuffix(_TEMPORARY)
-                if path.name == f".{name}{_TEMPORARY}" and self._is_ours(name):
-                    path.unlink(missing_ok=True)
+            for path in self._folder.glob(f".*{_TEMPORARY}"):
+                name = path.name.removeprefix(".").removesuffix(_TEMPORARY).rpartition(".")[0]
+                if self._is_ours(name):
+                    remove_abandoned(path)
             if not os.access(self._folder, os.W_OK):
                 raise PermissionError(13, "not writable")
         except OSError as error:

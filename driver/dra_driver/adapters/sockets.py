@@ -13,6 +13,7 @@ import fcntl
 import os
 import socket
 import stat
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from pathlib import Path
 from dra_core import names
 from dra_core.errors import DraError, StorageError
 from dra_core.names import DriverName, PodUID
+from dra_driver.adapters import files
 
 
 class SocketInUse(DraError):
@@ -43,12 +45,18 @@ def paths(
     plugin_dir: Path, registry_dir: Path, driver: DriverName, pod_uid: PodUID | None
 ) -> SocketPaths:
     """The socket paths of an instance; raises InvalidName where one is too long."""
-    service = plugin_dir / names.service_socket_name(pod_uid)
+    service = plugin_dir / names.service_socket_name(pod_uid, _room(plugin_dir))
     names.check_socket_path("service socket", str(service))
-    room = names.SOCKET_PATH_MAX - len(os.fsencode(registry_dir)) - 1
-    registration = registry_dir / names.registration_socket_name(driver, pod_uid, room)
+    registration = registry_dir / names.registration_socket_name(
+        driver, pod_uid, _room(registry_dir)
+    )
     names.check_socket_path("registration socket", str(registration))
     return SocketPaths(service, registration)
+
+
+def _room(folder: Path) -> int:
+    """Bytes that the limit of socket paths leaves for a name in ``folder``."""
+    return names.SOCKET_PATH_MAX - len(os.fsencode(folder)) - 1
 
 
 def make_folders(where: SocketPaths) -> None:
@@ -57,7 +65,7 @@ def make_folders(where: SocketPaths) -> None:
         folder = path.parent
         try:
             folder.mkdir(mode=mode, parents=True, exist_ok=True)
-            probe = folder / f".{path.name}.probe"[:200]
+            probe = folder / f".probe-{uuid.uuid4().hex}"
             probe.touch()
             probe.unlink()
         except OSError as error:
@@ -123,6 +131,10 @@ def remove_dead(path: Path) -> bool:
 
 def remove_dead_of_others(where: SocketPaths, driver: DriverName) -> list[Path]:
     """Remove what instances with other pod UIDs left behind; live ones stay."""
+    for lock in where.service.parent.glob("dra*.lock"):
+        if lock != where.lock:
+            with contextlib.suppress(OSError):
+                files.remove_abandoned(lock)
     removed = []
     candidates = [
         p
