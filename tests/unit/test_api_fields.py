@@ -7,6 +7,7 @@ that it would notice.
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import sys
@@ -29,7 +30,6 @@ WORK = ("Modelled", "Validated", "Acted on")
 NOTES_HEADING = "Notes: where the servers differ"
 
 NOTHING = "—"
-PENDING = "pending-step-1"
 NOT_YET = re.compile(r"not yet: step [1-8]")
 BEING_BUILT = re.compile(r"step [1-8]")
 CODE = re.compile(r"`([\w./-]+\.py)`")
@@ -59,7 +59,7 @@ class Row:
         late = [cell for cell in (*work, self.cells["Test"]) if NOT_YET.fullmatch(cell)]
         if late:
             return "not yet" if all(NOT_YET.fullmatch(cell) for cell in work) else "in part"
-        begun = self.cells["Test"] == PENDING or any(BEING_BUILT.fullmatch(cell) for cell in work)
+        begun = any(BEING_BUILT.fullmatch(cell) for cell in work)
         return "being built" if begun else "shown"
 
 
@@ -109,6 +109,7 @@ def parse(text: str) -> Page:
     return Page(rows, notes, malformed)
 
 
+@functools.cache
 def functions_in(path: Path) -> set[str]:
     """Names of the functions in a file, those in classes as ``Class::test_name``."""
     names: set[str] = set()
@@ -136,7 +137,7 @@ def work_problems(cell: str, root: Path) -> Iterator[str]:
 
 
 def shown_by_problems(cell: str, root: Path) -> Iterator[str]:
-    if cell == PENDING or NOT_YET.fullmatch(cell):
+    if NOT_YET.fullmatch(cell):
         return
     for part in cell.split(", "):
         test_id = TEST_ID.fullmatch(part)
