@@ -46,14 +46,15 @@ def main(
     """
     known = Profiles(profiles)
     given = list(sys.argv[1:] if arguments is None else arguments)
-    settings = config.parse(given, known)
-    if not isinstance(settings, Settings):
-        return settings
-    logs.configure(settings.log_level, cast("logs.LogFormat", settings.log_format))
     try:
+        settings = config.parse(given, known)
+        if not isinstance(settings, Settings):
+            return settings
+        logs.configure(settings.log_level, cast("logs.LogFormat", settings.log_format))
         return _Instance(settings, known, given).run()
     except (InvalidValue, StorageError, sockets.SocketInUse) as error:
-        print(f"{config.PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - for the one who starts it
+        sentence = " ".join(str(error).split())
+        print(f"{config.PROGRAM}: {sentence}", file=sys.stderr)  # noqa: T201 - to who starts it
         return _USAGE
     except DraError as error:
         _log.error("giving up", error=str(error))
@@ -152,12 +153,17 @@ class _Instance:
                 publisher.refresh()
 
     def _read_options(self) -> None:
-        fresh = config.parse(self._arguments, self._profiles)
+        try:
+            fresh = config.parse(self._arguments, self._profiles)
+        except InvalidValue as error:
+            _log.error("settings were not read again, the old ones stay", error=str(error))
+            return
         if not isinstance(fresh, Settings):
-            _log.error("settings were not read again, the old ones stay")
             return
         if fresh.fixed_part() != self._settings.fixed_part():
             _log.warning("a reload takes the profile's options only; restart for the others")
+        if fresh.profile != self._settings.profile:
+            return
         self._options = fresh.options
         _log.info("settings read again")
 

@@ -7,6 +7,8 @@ the YAML file of ``--config``. Whatever is wrong is one sentence on one line and
 from __future__ import annotations
 
 import importlib.metadata
+import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,6 +25,7 @@ from dra_driver.api import Profile
 PROGRAM: Final = "dra-driver"
 ENTRY_POINTS: Final = "dragoman.profiles"
 _MAX_FILE: Final = 2**20
+_OPTION_VARIABLE: Final = "DRA_DRIVER_OPTION"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,19 @@ class Settings:
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "options"}
 
 
+class _Seconds(click.FloatRange):
+    """A range that NaN, which compares with nothing, is not in."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """As its base class, but finite."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number of seconds.", param, ctx)
+        return number
+
+
 class _Help(click.Command):
     """``--help`` ends with the profiles and their options."""
 
@@ -68,7 +84,12 @@ class _Help(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Each profile with the options it takes."""
         for name in self._profiles.known():
-            profile = self._profiles.get(name)
+            try:
+                profile = self._profiles.get(name)
+            except InvalidValue as error:
+                formatter.write_paragraph()
+                formatter.write_text(str(error))
+                continue
             with formatter.section(f"Profile {name} ({profile.SUMMARY}), --option NAME=VALUE"):
                 formatter.write_dl(
                     [(f"{o.name}={o.default}", o.help) for o in profile.OPTIONS], col_max=34
@@ -98,27 +119,30 @@ class Profiles:
         if name in self._given:
             return self._given[name]
         for entry in importlib.metadata.entry_points(group=ENTRY_POINTS, name=name):
-            return cast("Profile", entry.load())
+            try:
+                return cast("Profile", entry.load())
+            except Exception as error:  # a package of somebody else may raise anything
+                raise InvalidValue(
+                    f"profile {name!r} of {entry.value.partition(':')[0]!r} cannot be loaded: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
         raise InvalidValue(f"unknown profile {name!r}; known are: {', '.join(self.known())}")
 
 
 def parse(arguments: Sequence[str], profiles: Profiles) -> Settings | int:
-    """Settings, or the exit status if there is nothing (more) to do: help, version, an error."""
+    """Settings, or 0 if there is nothing to do but what was done: help, version.
+
+    Raises InvalidValue with one sentence.
+    """
     command = _command(profiles)
     try:
         result = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
     except click.UsageError as error:
-        return _refuse(f"{error.format_message().rstrip('.')} (see {PROGRAM} --help)")
+        hint = f"(see {PROGRAM} --help)"
+        raise InvalidValue(f"{error.format_message().rstrip('.')} {hint}") from error
     except click.ClickException as error:
-        return _refuse(error.format_message())
-    except DraError as error:
-        return _refuse(str(error))
+        raise InvalidValue(error.format_message()) from error
     return result if isinstance(result, Settings) else int(result or 0)
-
-
-def _refuse(sentence: str) -> int:
-    click.echo(f"{PROGRAM}: {' '.join(sentence.split())}", err=True)
-    return 2
 
 
 def _command(profiles: Profiles) -> click.Command:
@@ -165,7 +189,7 @@ def _command(profiles: Profiles) -> click.Command:
         ),
         click.Option(
             ["--rescan-interval"],
-            type=click.FloatRange(min=0.1),
+            type=_Seconds(min=0.1, max=86400.0),
             default=60.0,
             show_default=True,
             metavar="SECONDS",
@@ -205,7 +229,11 @@ def _command(profiles: Profiles) -> click.Command:
             "max_content_width": 100,
         },
     )
-    return click.version_option(package_name="dragoman", prog_name=PROGRAM)(command)
+    command = click.version_option(package_name="dragoman", prog_name=PROGRAM)(command)
+    for parameter in command.params:
+        if parameter.name == "version":
+            parameter.allow_from_autoenv = False  # type: ignore[attr-defined]
+    return command
 
 
 def _address(
@@ -241,17 +269,22 @@ def _read_file(
     except (yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InvalidValue(f"settings file {path} is not valid YAML: {reason}") from error
-    known = {p.name.replace("_", "-") for p in ctx.command.params if p.name} - {"config", "option"}
+    known = {p.name.replace("_", "-") for p in ctx.command.params if p.name}
+    known -= {"config", "option", "version"}
     unknown = sorted(set(map(str, data)) - known - {"options"}) if isinstance(data, dict) else None
-    if unknown is None or not isinstance(data.get("options", {}), dict):
+    if unknown is None or not isinstance(data.get("options") or {}, dict):
         raise InvalidValue(f"settings file {path}: it and its 'options' must be YAML mappings")
     if unknown:
         raise InvalidValue(
             f"settings file {path}: unknown setting {unknown[0]!r}; "
             f"known are: {', '.join(sorted(known | {'options'}))}"
         )
-    ctx.default_map = {k.replace("-", "_"): v for k, v in data.items() if k != "options"}
-    ctx.obj = {str(k): str(v) for k, v in data.get("options", {}).items()}
+    given = {k: v for k, v in data.items() if k != "options" and v is not None}
+    for key, value in given.items():
+        if not isinstance(value, str | int | float):
+            raise InvalidValue(f"settings file {path}: {key} must be one value, not {value!r}")
+    ctx.default_map = {k.replace("-", "_"): str(v) for k, v in given.items()}
+    ctx.obj = {str(k): str(v) for k, v in (data.get("options") or {}).items()}
     return path
 
 
@@ -272,10 +305,16 @@ def _settings(
             "(in a DaemonSet from spec.nodeName)"
         )
     from_file: dict[str, str] = click.get_current_context().obj or {}
-    options = _options(profile, chosen, from_file | _pairs(option))
+    from_environment = _pairs(os.environ.get(_OPTION_VARIABLE, "").split())
+    options = _options(profile, chosen, from_file | from_environment | _pairs(option))
     uid = PodUID(names.check_uid("pod UID", pod_uid)) if pod_uid else None
     for name in ("kubelet_root", "cdi_dir"):
-        others[name] = others[name].absolute()
+        path = others[name] = others[name].absolute()
+        try:
+            str(path).encode()
+        except UnicodeEncodeError as error:
+            flag = f"--{name.replace('_', '-')}"
+            raise InvalidValue(f"{flag} {str(path)!r} is not UTF-8; choose another path") from error
     return Settings(
         profile=profile,
         driver_name=names.check_driver_name(driver_name or chosen.DRIVER_NAME),

@@ -7,6 +7,7 @@ models would drop fields that are newer than the package.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -20,6 +21,7 @@ import kubernetes.client.rest
 import kubernetes.config
 import structlog
 import urllib3
+import yaml
 
 from dra_core import wire
 from dra_core.errors import (
@@ -83,6 +85,7 @@ class KubeApi:
         Raises InvalidValue with one sentence if the credentials cannot be read; does not connect.
         """
         configuration = kubernetes.client.Configuration()
+        _check_readable(kubeconfig)
         try:
             in_pod = "KUBERNETES_SERVICE_HOST" in os.environ
             if kubeconfig is None and "KUBECONFIG" not in os.environ and in_pod:
@@ -97,10 +100,7 @@ class KubeApi:
         except Exception as error:  # the package raises OSError, YAML, SSL and errors of its own
             where = kubeconfig or os.environ.get("KUBECONFIG") or "the default place"
             lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise InvalidValue(
-                f"cannot use the kubeconfig {where}: {lines[0]}; "
-                "give a readable one with --kubeconfig"
-            ) from error
+            raise _unusable(where, lines[0]) from error
 
     def request(
         self,
@@ -184,6 +184,26 @@ class KubeApi:
             with response:
                 raise _error(method, path, response)
         return response
+
+
+def _unusable(where: object, why: str | None) -> InvalidValue:
+    return InvalidValue(
+        f"cannot use the kubeconfig {where}: {why}; give a readable one with --kubeconfig"
+    )
+
+
+def _check_readable(kubeconfig: Path | None) -> None:
+    """Name the trouble with a file that was asked for; the package would call it all invalid."""
+    listed = os.environ.get("KUBECONFIG", "").split(os.pathsep)
+    paths = [kubeconfig] if kubeconfig else [Path(p) for p in listed if p]
+    for path in paths:
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise _unusable(path, error.strerror) from error
+        with contextlib.suppress(yaml.YAMLError, RecursionError, UnicodeError):
+            if not isinstance(yaml.safe_load(content) or {}, dict):
+                raise _unusable(path, "it is not a YAML mapping")
 
 
 def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
