@@ -60,9 +60,19 @@ test: venv  ## Everything, with a real control plane and a real node (cold: buil
 	@PYTHONPATH=tests/cluster $(PY) -m testcluster build all
 	@$(PY) -m pytest --whole tests
 
+.PHONY: soak
+soak: venv  ## Long runs: NAME=mutants [PART=i/n], see docs/soak.md
+	@case "$(NAME)" in \
+	  mutants) $(PY) tests/mutants/run.py --part $(or $(PART),1/1) $(if $(ONLY),--only "$(ONLY)") ;; \
+	  *) echo "make soak NAME=mutants [PART=i/n]" >&2; exit 2 ;; esac
+
 .PHONY: demo
 demo: venv  ## DRA on a real one-node Kubernetes, from ResourceClaimTemplate to device (root)
 	@PYTHONPATH=tests/cluster $(PY) demo/real.py
+
+.PHONY: required
+required: venv  ## List anew the tests that must have run on a full machine
+	@$(PY) -m pytest --collect-only -q tests/contract tests/e2e | sed -n 's/\[.*//; /::/p' | sort -u > tests/required.txt
 
 .PHONY: format
 format: venv  ## Format and fix what can be fixed

@@ -11,6 +11,8 @@ update must not disturb anyone.
 
 from __future__ import annotations
 
+import os
+import select
 import signal
 import sys
 import threading
@@ -32,7 +34,7 @@ from dra_driver.publisher import Publisher
 _log = structlog.get_logger(__name__)
 
 #: Seconds that running calls get to end when the driver stops.
-_REGISTRATION_GRACE, _SERVICE_GRACE = 1.0, 25.0
+_REGISTRATION_GRACE, _PUBLISHER_GRACE, _SERVICE_GRACE, _CLAIM_GRACE = 1.0, 2.0, 25.0, 3.0
 _USAGE: Final = 2
 
 
@@ -69,13 +71,19 @@ class _Instance:
         self._profiles = profiles
         self._arguments = arguments
         self._options = settings.options
-        self._stop = threading.Event()
-        self._failed = threading.Event()
+        # Plain attributes: a signal handler runs between any two steps of the main thread, also
+        # while that holds the lock of an Event.
+        self._stop = False
         self._reload = False
+        self._failed = False
+        self._hung = False
+        self._inbox, self._outbox = os.pipe()
+        os.set_blocking(self._outbox, False)
 
     def run(self) -> int:
         """Until a signal says stop."""
         s = self._settings
+        self._handle_signals()
         where = sockets.paths(s.plugin_dir, s.registry_dir, s.driver_name, s.pod_uid)
         api = kube.KubeApi.connect(s.kubeconfig)
         sockets.make_folders(where)
@@ -89,10 +97,13 @@ class _Instance:
                     _log.info("removed a socket that a crash left behind", socket=str(path))
             for path in sockets.remove_dead_of_others(where, s.driver_name):
                 _log.info("removed a socket of an instance that is gone", socket=str(path))
-            self._handle_signals()
             self._serve(stack, where, api, cdi_files, driver)
+        status = 1 if self._failed else 0
         _log.info("stopped", driver=s.driver_name)
-        return 1 if self._failed.is_set() else 0
+        if self._hung:
+            # Threads of a vendor that does not return would keep the interpreter from ending.
+            os._exit(status)
+        return status
 
     def _make_driver(self) -> Driver:
         s = self._settings
@@ -109,7 +120,7 @@ class _Instance:
     ) -> None:
         s = self._settings
         preparer = Preparer(s.driver_name, driver, kube.KubeClaims(api), cdi_files)
-        stack.callback(preparer.close)
+        stack.callback(self._end_claims, preparer)
         service = services.UnixServer(where.service, services.dra_services(preparer))
         service.start()
         stack.callback(service.stop, _SERVICE_GRACE)
@@ -120,7 +131,7 @@ class _Instance:
         )
         publishing = self._thread("publisher", publisher.run)
         self._thread("slice-watch", publisher.follow)
-        stack.callback(publishing.join, 10.0)
+        stack.callback(publishing.join, _PUBLISHER_GRACE)
         stack.callback(publisher.stop)
 
         registration = services.Registration(s.driver_name, where.service, services.VERSIONS)
@@ -144,13 +155,18 @@ class _Instance:
         self._wait(publisher)
 
     def _wait(self, publisher: Publisher) -> None:
-        while not self._stop.is_set():
-            # With a time-out, so that a signal handler runs soon wherever the signal arrived.
-            self._stop.wait(0.5)
+        while not self._stop:
+            select.select([self._inbox], [], [])
+            os.read(self._inbox, 4096)
             if self._reload:
                 self._reload = False
                 self._read_options()
                 publisher.refresh()
+
+    def _end_claims(self, preparer: Preparer) -> None:
+        self._hung = not preparer.close(_CLAIM_GRACE)
+        if self._hung:
+            _log.warning("claims are still being worked on; their calls have been given up")
 
     def _read_options(self) -> None:
         try:
@@ -169,11 +185,13 @@ class _Instance:
 
     def _handle_signals(self) -> None:
         def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's shape
-            self._stop.set()
+            self._stop = True
 
         def reload(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's shape
             self._reload = True
 
+        # Every signal also writes a byte into the pipe that the main thread waits for.
+        signal.set_wakeup_fd(self._outbox, warn_on_full_buffer=False)
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
         signal.signal(signal.SIGHUP, reload)
@@ -184,8 +202,8 @@ class _Instance:
                 work()
             except Exception:  # noqa: BLE001 - a bug: stop in order, the pod is restarted
                 _log.exception("a thread ended unexpectedly", thread=name)
-                self._failed.set()
-                self._stop.set()
+                self._failed = self._stop = True
+                os.write(self._outbox, b"\0")
 
         thread = threading.Thread(target=run, name=name, daemon=True)
         thread.start()

@@ -88,9 +88,10 @@ class Preparer:
         """Unprepare each claim, from its UID alone; one that is unknown is a success."""
         return self._each(claims, timeout, self._unprepare_one, "unprepare")
 
-    def close(self) -> None:
-        """Wait for running attempts to end; further calls fail."""
-        self._workers.shutdown(wait=True)
+    def close(self, grace: float) -> bool:
+        """Take nothing new and wait up to ``grace`` seconds; whether all attempts have ended."""
+        self._workers.shutdown(wait=False, cancel_futures=True)
+        return not wait(self._attempts.running(), grace).not_done
 
     def _each(
         self,
@@ -221,6 +222,11 @@ class _Attempts:
             self._newest[uid] = (verb, fresh)
         fresh.add_done_callback(lambda done: self._forget(uid, done))
         return fresh
+
+    def running(self) -> list[Future[Any]]:
+        """The newest attempts that have not ended."""
+        with self._lock:
+            return [future for _, future in self._newest.values()]
 
     def _forget(self, uid: ClaimUID, future: Future[Any]) -> None:
         with self._lock:

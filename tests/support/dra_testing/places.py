@@ -28,20 +28,26 @@ HAND_PROGRAM: dict[str, Any] = {
     },
 }
 
+PROGRAM = (sys.executable, "-m", "dra_driver")
 #: Variables of the test run that must not reach the driver.
 _STRIPPED = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "DRA_DRIVER_")
+
+
+def plain_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of the test run without settings of drivers."""
+    base = {k: v for k, v in os.environ.items() if not k.startswith(_STRIPPED)}
+    return base | {"PYTHONWARNINGS": "error"} | dict(more or {})
 
 
 def run_to_end(
     arguments: Sequence[str],
     environment: Mapping[str, str] | None = None,
-    program: Sequence[str] = (sys.executable, "-m", "dra_driver"),
+    program: Sequence[str] = PROGRAM,
 ) -> subprocess.CompletedProcess[str]:
     """A driver that is expected to end by itself, its output captured."""
-    base = {k: v for k, v in os.environ.items() if not k.startswith(_STRIPPED)}
     return subprocess.run(
         [*program, *arguments],
-        env=base | {"PYTHONWARNINGS": "error"} | dict(environment or {}),
+        env=plain_environment(environment),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -89,8 +95,9 @@ class MuteServer:
 
     def close(self) -> None:
         """Hang up."""
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._thread.join()
+        if self._thread.is_alive():
+            self._listener.shutdown(socket.SHUT_RDWR)
+            self._thread.join()
         for connection in (self._listener, *self._taken):
             connection.close()
 
