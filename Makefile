@@ -68,7 +68,9 @@ soak: venv  ## Long runs: NAME=mutants [PART=i/n], see docs/soak.md
 
 .PHONY: demo
 demo: venv  ## DRA on a real one-node Kubernetes, from ResourceClaimTemplate to device (root)
-	@PYTHONPATH=tests/cluster $(PY) demo/real.py
+	@case "$(or $(CLUSTER),real)" in \
+	  real) PYTHONPATH=tests/cluster $(PY) demo/real.py ;; \
+	  *) echo "make demo CLUSTER=real: no other cluster is supported yet" >&2; exit 2 ;; esac
 
 .PHONY: required
 required: venv  ## List anew the tests that must have run on a full machine

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -57,6 +58,14 @@ class Demo:
         print(printed.rstrip() or "(nothing)", flush=True)
         return printed
 
+    def run(self, cluster: Cluster, *arguments: str) -> None:
+        """Run kubectl and let it print as it goes."""
+        print(f"$ kubectl {shlex.join(arguments)}", flush=True)
+        command = cluster.kubectl_command(*arguments)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+        if done.returncode != 0:
+            raise Missing(f"kubectl {arguments[0]} ended with status {done.returncode}")
+
     def wait(self, what: str, probe: Callable[[], bool], seconds: float) -> None:
         """Until ``probe`` says yes, with a line every few seconds."""
         began = told = time.monotonic()
@@ -95,8 +104,8 @@ def _run(demo: Demo, cluster: Cluster, archive: Path) -> None:
     node = cluster.require_node()
     with demo.step("install the driver: kubectl apply -k manifests/…"):
         node.import_image(archive)
-        print(installation.apply(cluster).rstrip())
-        installation.wait_ready(cluster)
+        demo.run(cluster, "apply", "-k", str(installation.overlay(cluster)))
+        demo.run(cluster, *installation.ROLLOUT)
         demo.show(cluster, "-n", installation.NAMESPACE, "get", "daemonset,pods")
     with demo.step("the node's devices, as published"):
         demo.wait("a ResourceSlice", lambda: bool(_items(cluster, "resourceslices")), 20)
@@ -107,19 +116,20 @@ def _run(demo: Demo, cluster: Cluster, archive: Path) -> None:
         folder = installation.example(cluster, "two-pods")
         source = installation.MANIFESTS / "examples" / "two-pods" / "example.yaml"
         print(source.read_text().partition("---")[0].rstrip())
-        print(cluster.kubectl("apply", "-k", str(folder)).rstrip())
-        cluster.kubectl("wait", "--for=condition=Ready", "pod/pod-1", "pod/pod-2", "--timeout=60s")
+        demo.run(cluster, "apply", "-k", str(folder))
+        ready = ("wait", "--for=condition=Ready", "--timeout=60s")
+        demo.run(cluster, *ready, "pod/pod-1", "pod/pod-2")
         demo.show(cluster, "get", "pods,resourceclaims")
     with demo.step("what was allocated, and what the containers see"):
         _show_devices(demo, cluster)
     with demo.step("delete the example: claims and CDI files go"):
-        print(cluster.kubectl("delete", "-k", str(folder)).rstrip())
+        demo.run(cluster, "delete", "-k", str(folder))
         demo.wait("no claim", lambda: not _items(cluster, "resourceclaims"), 30)
         demo.show(cluster, "get", "resourceclaims")
         demo.wait("no CDI file", lambda: not list(Path(node.cdi_dir).iterdir()), 30)
         print(f"CDI files: {len(list(Path(node.cdi_dir).iterdir()))}")
     with demo.step("uninstall: kubectl delete -k; the kubelet removes the slices 30 s later"):
-        print(installation.delete(cluster).rstrip())
+        demo.run(cluster, "delete", "-k", str(installation.overlay(cluster)))
         demo.wait("no ResourceSlice", lambda: not _items(cluster, "resourceslices"), 60)
         demo.show(cluster, "get", "resourceslices")
         sockets = [p.name for p in Path(node.kubelet_root).rglob(f"*{DRIVER}*.sock")]

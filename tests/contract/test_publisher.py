@@ -73,68 +73,83 @@ class Setup:
 
 
 @pytest.fixture
+def server(control_plane: Cluster) -> Cluster:
+    """The newest version, unless a test asks for others."""
+    return control_plane
+
+
+@pytest.fixture
 def setup(
-    control_plane: Cluster, short_path: Path, start_driver: Callable[..., DriverProcess]
+    server: Cluster, short_path: Path, start_driver: Callable[..., DriverProcess]
 ) -> Iterator[Setup]:
-    made = Setup(control_plane, short_path, start_driver)
+    made = Setup(server, short_path, start_driver)
     yield made
     made.close()
 
 
-def test_a_pool_grows_without_a_wrong_moment(setup: Setup) -> None:
-    setup.start(300)
-    slices = [
-        setup.cluster.api("GET", f"/apis/resource.k8s.io/v1/resourceslices/{name}")
-        for name in setup.names()
-    ]
-    assert [len(s["spec"]["devices"]) for s in slices] == [128, 128, 44]
-    assert {s["spec"]["pool"]["generation"] for s in slices} == {1}
-    assert {s["spec"]["pool"]["resourceSliceCount"] for s in slices} == {3}
-    assert {s["spec"]["nodeName"] for s in slices} == {setup.node}
-    owner = setup.cluster.api("GET", f"/api/v1/nodes/{setup.node}")["metadata"]["uid"]
-    assert {s["metadata"]["ownerReferences"][0]["uid"] for s in slices} == {owner}
+class TestOnEveryVersion:
+    """Publishing on 1.37 and on 1.36."""
 
-    before = setup.watcher.now
-    at = len(setup.watcher.moments)
-    setup.change(301)
-    assert [m.event for m in setup.watcher.moments[at:]] == ["MODIFIED"], "one update"
-    assert setup.watcher.now.generation == 1
-    assert setup.watcher.now.slices[:2] == before.slices[:2], "the other slices are untouched"
+    @pytest.fixture(params=["control_plane", "control_plane_136"])
+    def server(self, request: pytest.FixtureRequest) -> Cluster:
+        found: Cluster = request.getfixturevalue(request.param)
+        return found
 
-    setup.change(384)
-    at = len(setup.watcher.moments)
-    setup.change(385)
-    after = setup.watcher.moments[at:]
-    assert {m.devices for m in after} <= {None, gpus(384), gpus(385)}, "never complete and wrong"
-    assert None in {m.devices for m in after}, "four writes cannot be one moment"
-    assert setup.watcher.longest_incomplete(at) <= 1.0
-    assert len(setup.names()) == 4
-    assert setup.watcher.now.generation == 2
+    def test_a_pool_grows_without_a_wrong_moment(self, setup: Setup) -> None:
+        setup.start(300)
+        slices = [
+            setup.cluster.api("GET", f"/apis/resource.k8s.io/v1/resourceslices/{name}")
+            for name in setup.names()
+        ]
+        assert [len(s["spec"]["devices"]) for s in slices] == [128, 128, 44]
+        assert {s["spec"]["pool"]["generation"] for s in slices} == {1}
+        assert {s["spec"]["pool"]["resourceSliceCount"] for s in slices} == {3}
+        assert {s["spec"]["nodeName"] for s in slices} == {setup.node}
+        owner = setup.cluster.api("GET", f"/api/v1/nodes/{setup.node}")["metadata"]["uid"]
+        assert {s["metadata"]["ownerReferences"][0]["uid"] for s in slices} == {owner}
 
+        before = setup.watcher.now
+        at = len(setup.watcher.moments)
+        setup.change(301)
+        assert [m.event for m in setup.watcher.moments[at:]] == ["MODIFIED"], "one update"
+        assert setup.watcher.now.generation == 1
+        assert setup.watcher.now.slices[:2] == before.slices[:2], "the other slices are untouched"
 
-def test_what_is_published_is_what_the_profile_says(setup: Setup) -> None:
-    setup.start(1)
-    (name,) = setup.names()
-    spec = setup.cluster.api("GET", f"/apis/resource.k8s.io/v1/resourceslices/{name}")["spec"]
-    uuid = spec["devices"][0]["attributes"].pop("uuid")
-    assert uuid["string"].startswith("GPU-")
-    assert len(uuid["string"]) == 40
-    assert spec == {
-        "driver": "gpu.example.com",
-        "nodeName": setup.node,
-        "pool": {"name": setup.node, "generation": 1, "resourceSliceCount": 1},
-        "devices": [
-            {
-                "name": "gpu-0",
-                "attributes": {
-                    "model": {"string": "SIM-100"},
-                    "driverVersion": {"version": "1.0.0"},
-                    "index": {"int": 0},
-                },
-                "capacity": {"memory": {"value": "80Gi"}},
-            }
-        ],
-    }
+        setup.change(384)
+        at = len(setup.watcher.moments)
+        setup.change(385)
+        after = setup.watcher.moments[at:]
+        assert {m.devices for m in after} <= {None, gpus(384), gpus(385)}, (
+            "never complete and wrong"
+        )
+        assert None in {m.devices for m in after}, "four writes cannot be one moment"
+        assert setup.watcher.longest_incomplete(at) <= 1.0
+        assert len(setup.names()) == 4
+        assert setup.watcher.now.generation == 2
+
+    def test_what_is_published_is_what_the_profile_says(self, setup: Setup) -> None:
+        setup.start(1)
+        (name,) = setup.names()
+        spec = setup.cluster.api("GET", f"/apis/resource.k8s.io/v1/resourceslices/{name}")["spec"]
+        uuid = spec["devices"][0]["attributes"].pop("uuid")
+        assert uuid["string"].startswith("GPU-")
+        assert len(uuid["string"]) == 40
+        assert spec == {
+            "driver": "gpu.example.com",
+            "nodeName": setup.node,
+            "pool": {"name": setup.node, "generation": 1, "resourceSliceCount": 1},
+            "devices": [
+                {
+                    "name": "gpu-0",
+                    "attributes": {
+                        "model": {"string": "SIM-100"},
+                        "driverVersion": {"version": "1.0.0"},
+                        "index": {"int": 0},
+                    },
+                    "capacity": {"memory": {"value": "80Gi"}},
+                }
+            ],
+        }
 
 
 def test_an_empty_pool_is_published_as_one(setup: Setup) -> None:

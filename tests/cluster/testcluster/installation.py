@@ -19,6 +19,7 @@ MANIFESTS = REPOSITORY / "manifests"
 NAMESPACE = "dragoman-system"
 DAEMONSET = "dragoman-driver"
 DRIVER_IMAGE = "localhost/dragoman:dev"
+ROLLOUT = ("-n", NAMESPACE, "rollout", "status", f"daemonset/{DAEMONSET}", "--timeout=90s")
 
 
 def overlay(cluster: Cluster) -> Path:
@@ -86,7 +87,6 @@ def delete(cluster: Cluster) -> str:
     return cluster.kubectl("delete", "-k", str(overlay(cluster)), *options)
 
 
-def wait_ready(cluster: Cluster, seconds: int = 90) -> None:
+def wait_ready(cluster: Cluster) -> None:
     """Return once the DaemonSet's rollout is complete."""
-    arguments = ("rollout", "status", f"daemonset/{DAEMONSET}", f"--timeout={seconds}s")
-    cluster.kubectl("-n", NAMESPACE, *arguments)
+    cluster.kubectl(*ROLLOUT)
