@@ -282,7 +282,7 @@ class Publisher:
 
     def _as_sent(self, item: Mapping[str, Any]) -> PublishedSlice:
         """The slice as the cluster has it; as we sent it, where all that differs was dropped."""
-        published = wire.slice_from_json(item)
+        published = wire.published_slice(item)
         echo = self._echoes.get(published.name)
         return echo.sent if echo and echo.returned == item["spec"] else published
 

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dra_core import wire
-from dra_core.errors import InvalidObject
-from dra_core.model.devices import Device, Version
+from dra_core.errors import InvalidObject, InvalidValue
+from dra_core.model.devices import Capacity, Device, RawAttribute, Version
+from dra_core.model.requests import AllocationMode, ExactRequest
 from dra_core.model.slices import PublishedSlice
+from dra_core.model.taints import DeviceTaint, Effect
 from dra_core.names import DeviceName, DriverName, NodeName, PoolName
-from dra_core.quantity import Quantity
 
 DEVICE = Device(
     DeviceName("gpu-0"),
     {"model": "x", "index": 3, "shared": True, "driverVersion": Version("1.2.3")},
-    {"memory": Quantity.parse("81920Mi")},
+    {"memory": Capacity.of("81920Mi")},
 )
 
 
@@ -62,7 +65,7 @@ def test_a_slice_round_trips() -> None:
     published = PublishedSlice("00000-x", PoolName("rack/n1"), 5, 2, (DEVICE,))
     owner = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u"}
     data = wire.slice_to_json(published, DriverName("gpu.example.com"), NodeName("n1"), owner)
-    assert wire.slice_from_json(json.loads(json.dumps(data))) == published
+    assert wire.published_slice(json.loads(json.dumps(data))) == published
     golden = Path(__file__).parents[1] / "data" / "wire" / "slice.json"
     assert data == json.loads(golden.read_text())
 
@@ -84,11 +87,12 @@ def test_a_slice_round_trips() -> None:
 )
 def test_a_slice_that_cannot_be_read_is_named(data: dict[str, Any]) -> None:
     with pytest.raises(InvalidObject, match=r"ResourceSlice ('x'|without metadata)"):
-        wire.slice_from_json(data)
+        wire.published_slice(data)
 
 
 def claim(status: dict[str, Any]) -> dict[str, Any]:
-    return {"metadata": {"namespace": "ns", "name": "c", "uid": "u1"}, "status": status}
+    metadata = {"namespace": "ns", "name": "c", "uid": "u1"}
+    return {"metadata": metadata, "spec": {"devices": {}}, "status": status}
 
 
 def test_results_of_one_driver() -> None:
@@ -118,3 +122,110 @@ def test_not_allocated_is_not_an_empty_allocation(status: dict[str, Any]) -> Non
 def test_a_claim_that_cannot_be_read_is_named() -> None:
     with pytest.raises(InvalidObject, match="ResourceClaim 'c'"):
         wire.claim_from_json(claim({"allocation": {"devices": {"results": [{"request": "r"}]}}}))
+
+
+OBJECTS = Path(__file__).parents[1] / "data" / "wire" / "objects"
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in OBJECTS.glob("*.json")))
+def test_objects_with_every_field_round_trip_and_nothing_is_unknown(name: str) -> None:
+    data = json.loads((OBJECTS / name).read_text())
+    value = wire.read(data)
+    assert wire.write(value) == data
+    assert list(unknown_parts(value)) == []
+
+
+def unknown_parts(value: object, where: str = "") -> Iterator[str]:
+    """Places of the value where something was not understood."""
+    if isinstance(value, RawAttribute):
+        yield where
+    if dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            part = getattr(value, field.name)
+            if field.name != "unknown":
+                yield from unknown_parts(part, f"{where}.{field.name}")
+            elif part:
+                yield f"{where}: {part}"
+    elif isinstance(value, tuple):
+        for index, part in enumerate(value):
+            yield from unknown_parts(part, f"{where}[{index}]")
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from unknown_parts(part, f"{where}[{key}]")
+
+
+@pytest.mark.parametrize("name", ["slice.json", "claim.json", "template.json", "class.json"])
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_older_versions_are_read_as_v1(name: str, version: str) -> None:
+    data = json.loads((OBJECTS / name).read_text())
+    older = wire.from_v1(data, version)
+    assert older["apiVersion"] == f"resource.k8s.io/{version}"
+    assert (version == "v1beta1" and name != "class.json") == (older["spec"] != data["spec"])
+    assert wire.read(older) == wire.read(data)
+    assert wire.to_v1(older) == data
+
+
+@pytest.mark.parametrize("version", ["v1alpha3", "v1beta2"])
+def test_rules_of_older_versions(version: str) -> None:
+    data = json.loads((OBJECTS / "rule.json").read_text())
+    assert wire.read(wire.from_v1(data, version)) == wire.read(data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "api", "message"),
+    [
+        ("Pod", "v1", "kind 'Pod' is not one of"),
+        ("ResourceSlice", "resource.k8s.io/v1alpha3", "apiVersion .* is not one of"),
+        ("ResourceSlice", "resource.k8s.io/v2", "apiVersion .* is not one of"),
+        ("ResourceSlice", "v1", "apiVersion 'v1' of a ResourceSlice is not one of"),
+        ("DeviceTaintRule", "resource.k8s.io/v1beta1", "apiVersion .* is not one of"),
+    ],
+)
+def test_what_is_not_of_this_group_is_refused(kind: str, api: str, message: str) -> None:
+    with pytest.raises(InvalidObject, match=message):
+        wire.read({"kind": kind, "apiVersion": api, "metadata": {}, "spec": {}})
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("spec", "pool", "generation"), True, r"spec\.pool\.generation: True is not a whole"),
+        (("spec", "pool", "generation"), "1", r"spec\.pool\.generation: '1' is not a whole"),
+        (("spec", "devices"), {}, r"spec\.devices: \{\} is not a list"),
+        (("spec", "devices", 0, "name"), 5, r"spec\.devices\[0\]\.name: 5 is not a string"),
+        (
+            ("spec", "devices", 0, "capacity", "memory", "value"),
+            "many",
+            r"spec\.devices\[0\]\.capacity\[memory\]\.value: quantity 'many'",
+        ),
+        (
+            ("spec", "devices", 0, "attributes", "model"),
+            {"string": 5},
+            r"spec\.devices\[0\]\.attributes\[model\]: 5 is not what 'string' stands for",
+        ),
+        (
+            ("spec", "devices", 0, "taints", 0, "timeAdded"),
+            "yesterday",
+            r"taints\[0\]\.timeAdded: 'yesterday' is not a time",
+        ),
+        (("spec", "driver"), None, r"spec\.driver: is missing"),
+    ],
+)
+def test_data_of_the_wrong_kind_is_named(path: tuple[Any, ...], value: Any, message: str) -> None:
+    data = json.loads((OBJECTS / "slice.json").read_text())
+    at = data
+    for step in path[:-1]:
+        at = at[step]
+    at[path[-1]] = value
+    with pytest.raises(InvalidObject, match=message):
+        wire.read(data)
+
+
+def test_an_unknown_effect_is_none_and_an_unknown_mode_is_refused() -> None:
+    assert DeviceTaint("k", "NoExecute").known_effect is Effect.NO_EXECUTE
+    assert DeviceTaint("k", "PreferNoSchedule").known_effect is Effect.NONE
+    assert ExactRequest("c").mode is AllocationMode.EXACT_COUNT
+    assert ExactRequest("c", allocation_mode="All").mode is AllocationMode.ALL
+    with pytest.raises(InvalidValue, match="allocation mode 'Some' is not known here"):
+        _ = ExactRequest("c", allocation_mode="Some").mode
+    assert (ExactRequest("c").device_count, ExactRequest("c", count=3).device_count) == (1, 3)

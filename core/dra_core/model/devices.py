@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from dra_core import names
 from dra_core.errors import InvalidValue
+from dra_core.model.defaults import empty_map
+from dra_core.model.nodes import NodeSelector
+from dra_core.model.taints import DeviceTaint
 from dra_core.names import DeviceName
 from dra_core.quantity import Quantity
 
@@ -25,12 +27,113 @@ class Version:
     text: str
 
 
-#: The value of an attribute, exactly one of the API's ``string``, ``int``, ``bool``, ``version``.
-AttributeValue = str | int | bool | Version
+@dataclass(frozen=True, slots=True)
+class RawAttribute:
+    """An attribute of a type that this release does not know, as JSON."""
+
+    data: Mapping[str, Any]
 
 
-def _nothing() -> Mapping[str, Any]:
-    return MappingProxyType({})
+Scalar = str | int | bool | Version
+#: The value of an attribute: one of the API's ``string``, ``int``, ``bool``, ``version``, or a
+#: tuple of values of one type for ``strings``, ``ints``, ``bools``, ``versions``.
+AttributeValue = (
+    Scalar
+    | tuple[str, ...]
+    | tuple[int, ...]
+    | tuple[bool, ...]
+    | tuple[Version, ...]
+    | RawAttribute
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRange:
+    """Allowed amounts: from ``minimum`` in steps of ``step`` up to ``maximum``."""
+
+    minimum: Quantity | None = None
+    maximum: Quantity | None = None
+    step: Quantity | None = None
+    unknown: Mapping[str, Any] = empty_map()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPolicy:
+    """How requests consume a capacity that is shared; at most one of values and range."""
+
+    default: Quantity | None = None
+    valid_values: tuple[Quantity, ...] = ()
+    valid_range: RequestRange | None = None
+    unknown: Mapping[str, Any] = empty_map()
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How much a device has, and how requests share it."""
+
+    value: Quantity
+    request_policy: RequestPolicy | None = None
+    unknown: Mapping[str, Any] = empty_map()
+
+    @classmethod
+    def of(cls, text: str) -> Capacity:
+        """``Capacity.of("80Gi")``."""
+        return cls(Quantity.parse(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """How much of a counter there is, or is consumed."""
+
+    value: Quantity
+    unknown: Mapping[str, Any] = empty_map()
+
+
+@dataclass(frozen=True, slots=True)
+class CounterConsumption:
+    """What a device takes from one counter set of its pool, and with which devices it may stand."""
+
+    counter_set: str
+    counters: Mapping[str, Counter] = empty_map()
+    compatibility_groups: tuple[str, ...] = ()
+    unknown: Mapping[str, Any] = empty_map()
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatableMapping:
+    """1.37: ``capacity_key`` with ``capacity_multiplier``, or ``device_multiplier``."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: Quantity | None = None
+    device_multiplier: Quantity | None = None
+    unknown: Mapping[str, Any] = empty_map()
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatableOverhead:
+    """1.37: what a device costs the node besides, for each pod and for each container."""
+
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+    unknown: Mapping[str, Any] = empty_map()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAllocatable:
+    """1.37: how a device translates into a resource of the node (cpu, memory, hugepages-*)."""
+
+    mapping: AllocatableMapping | None = None
+    overhead: AllocatableOverhead | None = None
+    unknown: Mapping[str, Any] = empty_map()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAllocatableMapping136:
+    """1.36's shape; a missing multiplier means 1, a missing key the number of devices."""
+
+    capacity_key: str | None = None
+    allocation_multiplier: Quantity | None = None
+    unknown: Mapping[str, Any] = empty_map()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,24 +145,35 @@ class Device:
     """
 
     name: DeviceName
-    attributes: Mapping[str, AttributeValue] = field(default_factory=_nothing)
-    capacity: Mapping[str, Quantity] = field(default_factory=_nothing)
-    unknown: Mapping[str, Any] = field(default_factory=_nothing)
+    attributes: Mapping[str, AttributeValue] = empty_map()
+    capacity: Mapping[str, Capacity] = empty_map()
+    consumes_counters: tuple[CounterConsumption, ...] = ()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    taints: tuple[DeviceTaint, ...] = ()
+    binds_to_node: bool | None = None
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    allow_multiple_allocations: bool | None = None
+    node_allocatable: Mapping[str, NodeAllocatable] = empty_map()
+    node_allocatable_136: Mapping[str, NodeAllocatableMapping136] = empty_map()
+    unknown: Mapping[str, Any] = empty_map()
 
     def __eq__(self, other: object) -> bool:
         """Equal names, values and types: ``int: 1`` is not ``bool: true``."""
         if not isinstance(other, Device):
             return NotImplemented
-        return (
-            self.name == other.name
-            and self.attributes == other.attributes
-            and all(type(v) is type(other.attributes[k]) for k, v in self.attributes.items())
-            and self.capacity == other.capacity
-            and self.unknown == other.unknown
+        return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self)) and all(
+            _kind(v) == _kind(other.attributes[k]) for k, v in self.attributes.items()
         )
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+def _kind(value: AttributeValue) -> tuple[type, ...]:
+    return tuple(type(v) for v in value) if isinstance(value, tuple) else (type(value),)
 
 
 def check_device(device: Device) -> Device:
@@ -76,11 +190,14 @@ def check_device(device: Device) -> Device:
         names.check_qualified_name(f"{where}: capacity", name)
     for name, value in device.attributes.items():
         names.check_qualified_name(f"{where}: attribute", name)
-        _check_value(f"{where}: attribute {name!r}", value)
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, RawAttribute):
+                continue
+            _check_value(f"{where}: attribute {name!r}", item)
     return device
 
 
-def _check_value(where: str, value: AttributeValue) -> None:
+def _check_value(where: str, value: Scalar) -> None:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise InvalidValue(f"{where} is {value}, outside the 64-bit range of the API")
     text = value.text if isinstance(value, Version) else value

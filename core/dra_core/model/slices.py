@@ -2,20 +2,68 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter as Tally
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from dra_core import names
 from dra_core.errors import InvalidValue
-from dra_core.model.devices import Device
-from dra_core.names import PoolName
+from dra_core.model.defaults import empty_map
+from dra_core.model.devices import Counter, Device
+from dra_core.model.nodes import NodeSelector
+from dra_core.model.objects import Metadata
+from dra_core.names import DriverName, PoolName
 
 #: ``ResourceSliceMaxDevices`` of the API (64 for features that are not published yet).
 MAX_DEVICES: Final = 128
 #: ``spec.pool.generation`` is an int64.
 MAX_GENERATION: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSet:
+    """Counters that devices of a pool share."""
+
+    name: str
+    counters: Mapping[str, Counter] = empty_map()
+    unknown: Mapping[str, Any] = empty_map()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePool:
+    """Which pool a slice belongs to; ``slice_count`` is ``resourceSliceCount``."""
+
+    name: PoolName
+    generation: int
+    slice_count: int
+    unknown: Mapping[str, Any] = empty_map()
+
+
+@dataclass(frozen=True, slots=True)
+class SliceSpec:
+    """``spec`` of a ResourceSlice."""
+
+    driver: DriverName
+    pool: ResourcePool
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    per_device_node_selection: bool | None = None
+    devices: tuple[Device, ...] = ()
+    shared_counters: tuple[CounterSet, ...] = ()
+    partition_type_attribute: str | None = None
+    skip_node_operations: tuple[str, ...] = ()
+    unknown: Mapping[str, Any] = empty_map()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSlice:
+    """What a driver publishes of a pool."""
+
+    metadata: Metadata
+    spec: SliceSpec
+    unknown: Mapping[str, Any] = empty_map()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +98,6 @@ def check_pools(pools: Sequence[Pool]) -> Sequence[Pool]:
 
 
 def _once(where: str, found: Sequence[str]) -> None:
-    twice = [name for name, count in Counter(found).items() if count > 1]
+    twice = [name for name, count in Tally(found).items() if count > 1]
     if twice:
         raise InvalidValue(f"{where} {twice[0]!r}; names must be unique")

@@ -78,7 +78,7 @@ class GpuProfile:
                 "driverVersion": api.Version(options["driver-version"]),
                 "index": index,
             },
-            capacity={"memory": api.Quantity.parse(options["memory"])},
+            capacity={"memory": api.Capacity.of(options["memory"])},
         )
 
     def _uuid(self, index: int) -> uuid.UUID:
