@@ -18,6 +18,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from types import FrameType
 from typing import Final, cast
 
@@ -129,7 +130,18 @@ class _Instance:
         publisher = Publisher(
             s.driver_name, s.node_name, driver.pools, slices, rescan=s.rescan_interval
         )
-        publishing = self._thread("publisher", publisher.run)
+        turn = _Turn(s.plugin_dir / "publisher.lock")
+        stack.callback(turn.end)
+
+        def publish() -> None:
+            publisher.standby = not turn.take(wait=False)
+            if publisher.standby:
+                _log.info("another instance publishes; this one takes over when it ends")
+                turn.take(wait=True)
+                publisher.standby = False
+            publisher.run()
+
+        publishing = self._thread("publisher", publish)
         self._thread("slice-watch", publisher.follow)
         stack.callback(publishing.join, _PUBLISHER_GRACE)
         stack.callback(publisher.stop)
@@ -210,6 +222,24 @@ class _Instance:
         return thread
 
 
+class _Turn:
+    """Which of the instances on a node publishes: two that want different things would fight."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def take(self, *, wait: bool) -> bool:
+        """Whether it is our turn; with ``wait`` only once it is."""
+        self._descriptor = files.lock(self._path, wait=wait)
+        return self._descriptor is not None
+
+    def end(self) -> None:
+        """Let the next one publish."""
+        if self._descriptor is not None:
+            files.unlock(self._path, self._descriptor)
+
+
 class _Health:
     """What probes are told."""
 
@@ -234,7 +264,9 @@ class _Health:
         """Whether the kubelet knows us and the pools are published."""
         s = self._settings
         registered = self._registration.registered.is_set()
-        trouble = self._publisher.trouble
+        standby = self._publisher.standby
+        trouble = "" if standby else self._publisher.trouble
+        published = "another instance publishes" if standby else "all pools are published"
         return [
             probes.Condition(
                 "Registered",
@@ -244,5 +276,5 @@ class _Health:
                 else f"the kubelet has not registered this driver: it must run and watch "
                 f"{s.registry_dir}, so --kubelet-root must be its --root-dir",
             ),
-            probes.Condition("Published", not trouble, trouble or "all pools are published"),
+            probes.Condition("Published", not trouble, trouble or published),
         ]

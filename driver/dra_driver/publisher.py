@@ -97,6 +97,8 @@ class Publisher:
         self._dropped: set[str] = set()
         self._failures = 0
         self._stopping = threading.Event()
+        #: Whether another instance of the driver publishes on this node.
+        self.standby = False
         #: Why the pools are not published as they should be; empty if they are.
         self.trouble = "not published yet"
         self._discovery_trouble = ""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dra_testing.cases import case
 from dra_testing.driver_process import DriverProcess
 from dra_testing.polling import until
 from dra_testing.slices import Cluster, Watcher, driver_kubeconfig, make_node
@@ -44,14 +45,18 @@ class Setup:
 
     def start(self, count: int) -> None:
         self.set_count(count)
-        self.driver = self._start(
+        self.driver = self.run()
+        self.watcher.wait_for(gpus(count))
+
+    def run(self, *more: str) -> DriverProcess:
+        return self._start(
             f"--config={self._config}",
             f"--node-name={self.node}",
             f"--kubeconfig={self._kubeconfig}",
             f"--kubelet-root={self._folder}",
             f"--cdi-dir={self._folder / 'cdi'}",
+            *more,
         )
-        self.watcher.wait_for(gpus(count))
 
     def change(self, count: int) -> None:
         self.set_count(count)
@@ -152,6 +157,22 @@ class TestOnEveryVersion:
         }
 
 
+@case("PUB-06")
+def test_two_instances_do_not_fight(setup: Setup) -> None:
+    """During a rolling update the old one publishes until it ends, then the new one does."""
+    setup.start(2)
+    old = setup.driver
+    setup.set_count(3)
+    at = len(setup.watcher.moments)
+    new = setup.run("--pod-uid=0b1d5f0a-8f2f-4c39-9d0c-7a1e5c2b9f01")
+    new.wait_for("another instance publishes; this one takes over when it ends")
+    new.wait_for("serving")
+    assert setup.watcher.moments[at:] == []
+    assert old.stop() == 0
+    setup.watcher.wait_for(gpus(3), timeout=5.0)
+    assert len(setup.watcher.moments) == at + 1, "one update"
+
+
 def test_an_empty_pool_is_published_as_one(setup: Setup) -> None:
     setup.start(0)
     assert len(setup.names()) == 1
@@ -215,13 +236,7 @@ def test_slices_of_others_are_left_alone(setup: Setup) -> None:
         made[name] = setup.cluster.api("POST", path, body)
     try:
         setup.set_count(1)
-        setup.driver = setup._start(
-            f"--config={setup._config}",
-            f"--node-name={setup.node}",
-            f"--kubeconfig={setup._kubeconfig}",
-            f"--kubelet-root={setup._folder}",
-            f"--cdi-dir={setup._folder / 'cdi'}",
-        )
+        setup.driver = setup.run()
         setup.driver.wait_for("pool published")
         for name, item in made.items():
             assert setup.cluster.api("GET", f"{path}/{name}") == item

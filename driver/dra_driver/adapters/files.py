@@ -71,6 +71,40 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def lock(path: Path, *, wait: bool) -> int | None:
+    """Hold the lock of ``path`` until :func:`unlock` or the end of the process.
+
+    None if another process holds it and ``wait`` is false. Whoever unlocks removes the file, so a
+    lock counts only if the file is still the one at ``path``.
+    """
+    mode = fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB
+    while True:
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StorageError(f"cannot open the lock file {path}: {error.strerror}") from error
+        try:
+            fcntl.flock(descriptor, mode)
+            if os.fstat(descriptor).st_ino == path.stat().st_ino:
+                return descriptor
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except FileNotFoundError:
+            pass  # its last owner removed it between our open and our lock: once more
+        except OSError as error:
+            os.close(descriptor)
+            raise StorageError(f"cannot lock {path}: {error.strerror}") from error
+        os.close(descriptor)
+
+
+def unlock(path: Path, descriptor: int) -> None:
+    """Give up what :func:`lock` returned."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+    os.close(descriptor)
+
+
 class CdiFolder:
     """The CDI files of one driver in a folder that the container runtime reads.
 

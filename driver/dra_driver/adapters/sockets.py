@@ -8,8 +8,6 @@ the process), and a socket is removed only after a connection to it was refused.
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import os
 import socket
 import stat
@@ -82,32 +80,17 @@ def owned(where: SocketPaths) -> Iterator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):
-            where.lock.unlink()
-        os.close(descriptor)
+        files.unlock(where.lock, descriptor)
 
 
 def _lock(path: Path) -> int:
-    while True:
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise StorageError(f"cannot open the lock file {path}: {error.strerror}") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(descriptor).st_ino == path.stat().st_ino:
-                return descriptor
-        except FileNotFoundError:
-            pass  # its last owner removed it between our open and our lock: once more
-        except OSError as error:
-            os.close(descriptor)
-            if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN):
-                raise SocketInUse(
-                    f"another instance of this driver holds {path}; stop it, or give each a "
-                    "--pod-uid so that they can serve side by side"
-                ) from error
-            raise StorageError(f"cannot lock {path}: {error.strerror}") from error
-        os.close(descriptor)
+    descriptor = files.lock(path, wait=False)
+    if descriptor is None:
+        raise SocketInUse(
+            f"another instance of this driver holds {path}; stop it, or give each a "
+            "--pod-uid so that they can serve side by side"
+        )
+    return descriptor
 
 
 def remove_dead(path: Path) -> bool:
