@@ -6,6 +6,7 @@
     ├── InvalidValue            input that can never work: names object, value, limit and fix
     │   ├── InvalidName         a name breaks the syntax of its kind
     │   ├── InvalidQuantity     text that is no resource.Quantity
+    │   ├── InvalidVersion      text that is no semantic version
     │   └── InvalidObject       an API object that lacks what the API server guarantees
     ├── ClaimError              a claim cannot be prepared or unprepared (now)
     │   ├── ClaimGone           no such claim, or another one under the same name
@@ -46,6 +47,10 @@ class InvalidName(InvalidValue):
 
 class InvalidQuantity(InvalidValue):
     """Text that is no ``resource.Quantity``."""
+
+
+class InvalidVersion(InvalidValue):
+    """Text that is no semantic version."""
 
 
 class InvalidObject(InvalidValue):

@@ -8,12 +8,12 @@ EPERM where it may not. Nothing is made on the host.
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
+from dra_core import semver
 from dra_core.errors import UnknownDevice
 from dra_core.model.slices import Pool
 from dra_driver import api
@@ -23,9 +23,6 @@ from dra_driver import api
 _MAJOR: Final = 120
 _MOST: Final = 10_000
 _RUNTIME_DIR: Final = "gpu-runtime"
-_SEMVER: Final = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?", re.ASCII
-)
 
 
 def _count(text: str) -> int:
@@ -42,7 +39,7 @@ def _short(text: str) -> str:
 
 
 def _version(text: str) -> str:
-    if not _SEMVER.fullmatch(_short(text)):
+    if not semver.has_syntax(_short(text)):
         raise ValueError("expected a semantic version such as 1.2.3")
     return text
 

@@ -1,0 +1,100 @@
+"""Semantic versions, as attributes of devices and CEL expressions have them.
+
+Syntax and precedence are those of semver.org 2.0.0, with the limit of the parser that DRA uses
+(github.com/blang/semver/v4 v4.0.0): a number is at most 2^64-1. The API server itself checks only
+the syntax of ``DeviceAttribute.version`` (and a length of 64 bytes), so it accepts a version whose
+numbers are too large for the parser; CEL then fails on the device that has it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import total_ordering
+from typing import Final
+
+from dra_core.errors import InvalidVersion
+
+_NUMBER: Final = r"(?:0|[1-9][0-9]*+)"
+_PRE: Final = rf"(?:[0-9]*+[A-Za-z-][0-9A-Za-z-]*+|{_NUMBER})"
+_BUILD: Final = r"[0-9A-Za-z-]++"
+_TEXT: Final = re.compile(
+    rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})"
+    rf"(?:-({_PRE}(?:\.{_PRE})*+))?(?:\+({_BUILD}(?:\.{_BUILD})*+))?"
+)
+_UINT64_MAX: Final = 2**64 - 1
+_UINT64_DIGITS: Final = 20
+
+
+def has_syntax(text: str) -> bool:
+    """Whether the API server accepts the text as a version (its length aside)."""
+    return _TEXT.fullmatch(text) is not None
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class SemVer:
+    """A semantic version. Order and equality are those of precedence: ``build`` does not count.
+
+    ``pre`` holds numeric identifiers as numbers: they come before all others.
+    """
+
+    major: int
+    minor: int
+    patch: int
+    pre: tuple[int | str, ...] = ()
+    build: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> SemVer:
+        """Read ``'1.2.3-rc.1+build.5'``; raises InvalidVersion for anything looser."""
+        match = _TEXT.fullmatch(text)
+        if match is None:
+            raise InvalidVersion(
+                f"version {_shown(text)} is not valid: write MAJOR.MINOR.PATCH without leading "
+                "zeros, and after it -PRERELEASE and +BUILD where needed (semver.org 2.0.0)"
+            )
+        major, minor, patch = (_number(part, text) for part in match.group(1, 2, 3))
+        pre = tuple(
+            _number(part, text) if part.isdecimal() else part
+            for part in (match[4].split(".") if match[4] else ())
+        )
+        return cls(major, minor, patch, pre, tuple(match[5].split(".")) if match[5] else ())
+
+    def __str__(self) -> str:
+        pre = "-" + ".".join(map(str, self.pre)) if self.pre else ""
+        build = "+" + ".".join(self.build) if self.build else ""
+        return f"{self.major}.{self.minor}.{self.patch}{pre}{build}"
+
+    def compare(self, other: SemVer) -> int:
+        """-1, 0 or 1: before, equal to or after ``other`` in precedence."""
+        left, right = self._key(), other._key()
+        return (left > right) - (left < right)
+
+    def _key(self) -> tuple[object, ...]:
+        # A release comes after its pre-releases, a longer pre-release after a shorter one.
+        pre = tuple((0, p, "") if isinstance(p, int) else (1, 0, p) for p in self.pre)
+        return self.major, self.minor, self.patch, not self.pre, pre
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, SemVer) else NotImplemented
+
+    def __lt__(self, other: SemVer) -> bool:
+        return self._key() < other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+
+def _number(digits: str, text: str) -> int:
+    number = int(digits) if len(digits) <= _UINT64_DIGITS else _UINT64_MAX + 1
+    if number > _UINT64_MAX:
+        raise InvalidVersion(
+            f"version {_shown(text)} is not valid: a number in it is larger than {_UINT64_MAX}: "
+            "write a smaller one"
+        )
+    return number
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else text[:37] + "...")
