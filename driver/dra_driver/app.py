@@ -35,7 +35,9 @@ from dra_driver.publisher import Publisher
 _log = structlog.get_logger(__name__)
 
 #: Seconds that running calls get to end when the driver stops.
-_REGISTRATION_GRACE, _PUBLISHER_GRACE, _SERVICE_GRACE, _CLAIM_GRACE = 1.0, 2.0, 25.0, 3.0
+_REGISTRATION_GRACE, _PUBLISHER_GRACE, _SERVICE_GRACE, _CLAIM_GRACE = 1.0, 5.0, 25.0, 3.0
+#: Seconds between looks whether the registration socket is still there.
+_LOOK: Final = 2.0
 _USAGE: Final = 2
 
 
@@ -143,15 +145,16 @@ class _Instance:
 
         publishing = self._thread("publisher", publish)
         self._thread("slice-watch", publisher.follow)
+        self._thread("discovery", publisher.discover)
         stack.callback(publishing.join, _PUBLISHER_GRACE)
         stack.callback(publisher.stop)
 
         registration = services.Registration(s.driver_name, where.service, services.VERSIONS)
-        registry = services.UnixServer(where.registration, [registration.register], threads=4)
+        registry = _Registry(where.registration, registration)
         registry.start()
-        stack.callback(registry.stop, _REGISTRATION_GRACE)
+        stack.callback(registry.stop)
         if s.http_address is not None:
-            health = _Health(s, service, publisher, registration)
+            health = _Health(s, service, publisher, registration, cdi_files)
             checks: dict[str, probes.Check] = {"/healthz": health.alive, "/readyz": health.ready}
             endpoint = probes.Endpoint(s.http_address, checks)
             endpoint.start()
@@ -164,12 +167,14 @@ class _Instance:
             socket=str(where.service),
             registration=str(where.registration),
         )
-        self._wait(publisher)
+        self._wait(publisher, registry)
 
-    def _wait(self, publisher: Publisher) -> None:
+    def _wait(self, publisher: Publisher, registry: _Registry) -> None:
         while not self._stop:
-            select.select([self._inbox], [], [])
-            os.read(self._inbox, 4096)
+            if select.select([self._inbox], [], [], _LOOK)[0]:
+                os.read(self._inbox, 4096)
+            if not self._stop:
+                registry.repair()
             if self._reload:
                 self._reload = False
                 self._read_options()
@@ -222,6 +227,39 @@ class _Instance:
         return thread
 
 
+class _Registry:
+    """The registration socket, made again if somebody removes it."""
+
+    def __init__(self, path: Path, registration: services.Registration) -> None:
+        self._path = path
+        self._registration = registration
+        self._server = self._made()
+
+    def _made(self) -> services.UnixServer:
+        return services.UnixServer(self._path, [self._registration.register], threads=4)
+
+    def start(self) -> None:
+        """Serve."""
+        self._server.start()
+
+    def stop(self) -> None:
+        """Let a running call end, and remove the socket."""
+        self._server.stop(_REGISTRATION_GRACE)
+
+    def repair(self) -> None:
+        """The kubelet deregisters a driver whose socket is gone."""
+        if self._server.intact() or self._path.exists():
+            return
+        self._registration.registered.clear()
+        _log.warning("the registration socket was removed; making it again", path=str(self._path))
+        self._server.stop(0.0)
+        self._server = self._made()
+        try:
+            self._server.start()
+        except StorageError as error:
+            _log.error("the registration socket cannot be made", error=str(error))
+
+
 class _Turn:
     """Which of the instances on a node publishes: two that want different things would fight."""
 
@@ -249,16 +287,23 @@ class _Health:
         service: services.UnixServer,
         publisher: Publisher,
         registration: services.Registration,
+        cdi_files: files.CdiFolder,
     ) -> None:
         self._settings = settings
         self._service = service
+        self._cdi_files = cdi_files
         self._publisher = publisher
         self._registration = registration
 
     def alive(self) -> list[probes.Condition]:
         """Whether the DRA service answers on its socket."""
-        trouble = services.ask(self._service.path)
-        return [probes.Condition("Serving", not trouble, trouble or "the DRA socket answers")]
+        gone = "" if self._service.intact() else f"{self._service.path} was removed or replaced"
+        trouble = gone or services.ask(self._service.path)
+        cdi = self._cdi_files.trouble()
+        return [
+            probes.Condition("Serving", not trouble, trouble or "the DRA socket answers"),
+            probes.Condition("CdiFolder", not cdi, cdi or "CDI files can be written"),
+        ]
 
     def ready(self) -> list[probes.Condition]:
         """Whether the kubelet knows us and the pools are published."""

@@ -91,15 +91,18 @@ class _Help(click.Command):
                 formatter.write_text(str(error))
                 continue
             with formatter.section(f"Profile {name} ({profile.SUMMARY}), --option NAME=VALUE"):
-                formatter.write_dl(
-                    [(f"{o.name}={o.default}", o.help) for o in profile.OPTIONS], col_max=34
-                )
+                options = [(f"{o.name}={o.default}", o.help) for o in profile.OPTIONS]
+                if options:
+                    formatter.write_dl(options, col_max=34)
+                else:
+                    formatter.write_text("takes no options")
         formatter.write_paragraph()
         formatter.write_text(
             "Every flag can stand in the environment (--node-name: DRA_DRIVER_NODE_NAME) and in "
             "the YAML file of --config (node-name: worker-1; options: {count: 8}). SIGHUP reads "
             "the profile's options again, SIGTERM stops; slices stay, so that a restart disturbs "
-            "nobody."
+            "nobody. Flags win over the environment, that over the file; options are merged by "
+            "name (environment: DRA_DRIVER_OPTION='count=4 model=X')."
         )
 
 

@@ -24,6 +24,8 @@ import structlog
 from dra_core import cdi, names
 from dra_core.errors import (
     ApiNotFound,
+    ApiUnauthorized,
+    ApiUnavailable,
     ClaimGone,
     ClaimNotAllocated,
     DraError,
@@ -39,8 +41,12 @@ _log = structlog.get_logger(__name__)
 
 T = TypeVar("T")
 
-#: Claims worked on at the same time; more wait in a queue.
-_WORKERS = 64
+#: Claims worked on at the same time; more wait in a queue. One that waits for an earlier attempt of
+#: the same claim holds no place.
+_WORKERS = 256
+#: Seconds that reading a claim is tried again for, where the API server has no answer just now: the
+#: kubelet comes back after a minute or more.
+_READ_AGAIN = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class Preparer:
         self._claims = claims
         self._files = files
         self._attempts = _Attempts()
+        self._active: set[Future[Any]] = set()
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="claim")
 
     def prepare(
@@ -91,7 +98,7 @@ class Preparer:
     def close(self, grace: float) -> bool:
         """Take nothing new and wait up to ``grace`` seconds; whether all attempts have ended."""
         self._workers.shutdown(wait=False, cancel_futures=True)
-        return not wait(self._attempts.running(), grace).not_done
+        return not wait(list(self._active), grace).not_done
 
     def _each(
         self,
@@ -106,36 +113,53 @@ class Preparer:
             for claim in claims
         }
         return {
-            uid: _outcome(claim, future, deadline, verb) for uid, (claim, future) in running.items()
+            uid: _outcome(claim, future, deadline, verb, len(self._active))
+            for uid, (claim, future) in running.items()
         }
 
     def _start(
         self, work: Callable[[ClaimReference], T], claim: ClaimReference, verb: str
-    ) -> Callable[[Future[Any] | None], Future[T]]:
-        def attempt(before: Future[Any] | None) -> T:
-            if before is not None:
-                wait([before])
-            with structlog.contextvars.bound_contextvars(
-                claim=f"{claim.namespace}/{claim.name}", uid=claim.uid, operation=verb
-            ):
-                started = time.monotonic()
-                try:
-                    value = work(claim)
-                except DraError as error:
-                    _log.warning(
-                        "claim failed",
-                        error=str(error),
-                        retryable=error.retryable,
-                        cause=_cause(error),
-                    )
-                    raise
-                except BaseException:  # a vendor's SystemExit too: it must not end the call
-                    _log.exception("claim failed")
-                    raise
-                _log.info("claim done", seconds=round(time.monotonic() - started, 3))
-                return value
+    ) -> Callable[[Future[T]], None]:
+        def run(future: Future[T]) -> None:
+            future.set_running_or_notify_cancel()
+            self._active.add(future)
+            try:
+                result = self._logged(work, claim, verb)
+            except BaseException as error:  # noqa: BLE001 - a vendor's SystemExit too
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+            finally:
+                self._active.discard(future)
 
-        return lambda before: self._workers.submit(attempt, before)
+        def start(future: Future[T]) -> None:
+            try:
+                self._workers.submit(run, future)
+            except RuntimeError:
+                future.set_exception(PreparationFailed("the driver is stopping; ask again"))
+
+        return start
+
+    def _logged(self, work: Callable[[ClaimReference], T], claim: ClaimReference, verb: str) -> T:
+        with structlog.contextvars.bound_contextvars(
+            claim=f"{claim.namespace}/{claim.name}", uid=claim.uid, operation=verb
+        ):
+            started = time.monotonic()
+            try:
+                value = work(claim)
+            except DraError as error:
+                _log.warning(
+                    "claim failed",
+                    error=str(error),
+                    retryable=error.retryable,
+                    cause=_cause(error),
+                )
+                raise
+            except BaseException:
+                _log.exception("claim failed")
+                raise
+            _log.info("claim done", seconds=round(time.monotonic() - started, 3))
+            return value
 
     def _prepare_one(self, reference: ClaimReference) -> Prepared:
         names.check_uid("claim UID", reference.uid)
@@ -160,7 +184,7 @@ class Preparer:
 
     def _read(self, reference: ClaimReference) -> Claim:
         try:
-            claim = self._claims.read(reference)
+            claim = self._read_patiently(reference)
         except ApiNotFound as error:
             raise ClaimGone(f"claim {reference} does not exist (any more)") from error
         if claim.reference.uid != reference.uid:
@@ -172,6 +196,18 @@ class Preparer:
             raise ClaimNotAllocated(f"claim {reference} is not allocated")
         return claim
 
+    def _read_patiently(self, reference: ClaimReference) -> Claim:
+        give_up = time.monotonic() + _READ_AGAIN
+        pause = 0.2
+        while True:
+            try:
+                return self._claims.read(reference)
+            except (ApiUnavailable, ApiUnauthorized):
+                if time.monotonic() + pause > give_up:
+                    raise
+                time.sleep(pause)
+                pause *= 2
+
     def _unprepare_one(self, reference: ClaimReference) -> None:
         names.check_uid("claim UID", reference.uid)
         self._driver.unprepare(reference)
@@ -182,13 +218,13 @@ def _cause(error: BaseException) -> str | None:
     return repr(error.__cause__) if error.__cause__ else None
 
 
-def _outcome(claim: ClaimReference, future: Future[T], deadline: float, verb: str) -> Outcome[T]:
+def _outcome(
+    claim: ClaimReference, future: Future[T], deadline: float, verb: str, active: int
+) -> Outcome[T]:
     try:
         return Outcome(value=future.result(max(0.0, deadline - time.monotonic())))
     except FutureTimeout:
-        if not future.done():
-            return Outcome(error=f"{verb} {claim} is still running; ask again to join it")
-        return Outcome(error=f"{verb} {claim} ran into a time-out of its own")
+        return Outcome(error=f"{verb} {claim} {_unfinished(future, active)}")
     except InvalidObject as error:
         return Outcome(error=str(error))
     except DraError as error:
@@ -198,6 +234,17 @@ def _outcome(claim: ClaimReference, future: Future[T], deadline: float, verb: st
             error=f"{verb} {claim}: the driver failed unexpectedly "
             f"({type(error).__name__}); its log has the details"
         )
+
+
+def _unfinished(future: Future[Any], active: int) -> str:
+    if future.running():
+        return "is still running; ask again to join it"
+    if future.done():
+        return "ran into a time-out of its own"
+    return (
+        "has not begun: it waits for an earlier call for the claim, or for one of the "
+        f"{active} claims that the driver works on; ask again"
+    )
 
 
 class _Attempts:
@@ -211,22 +258,19 @@ class _Attempts:
         self._lock = threading.Lock()
         self._newest: dict[ClaimUID, tuple[str, Future[Any]]] = {}
 
-    def join(
-        self, uid: ClaimUID, verb: str, start: Callable[[Future[Any] | None], Future[T]]
-    ) -> Future[T]:
+    def join(self, uid: ClaimUID, verb: str, start: Callable[[Future[T]], None]) -> Future[T]:
         with self._lock:
             running, newest = self._newest.get(uid, ("", None))
             if newest is not None and running == verb and not newest.done():
                 return newest
-            fresh = start(newest)
+            fresh: Future[T] = Future()
             self._newest[uid] = (verb, fresh)
         fresh.add_done_callback(lambda done: self._forget(uid, done))
+        if newest is None:
+            start(fresh)
+        else:
+            newest.add_done_callback(lambda _: start(fresh))
         return fresh
-
-    def running(self) -> list[Future[Any]]:
-        """The newest attempts that have not ended."""
-        with self._lock:
-            return [future for _, future in self._newest.values()]
 
     def _forget(self, uid: ClaimUID, future: Future[Any]) -> None:
         with self._lock:

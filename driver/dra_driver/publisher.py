@@ -1,6 +1,6 @@
 """Keeps the ResourceSlices of this driver on this node as the driver wants them.
 
-One thread owns everything here. It wakes when the driver's devices may have changed, when someone
+One thread owns what is published. It wakes when the driver's devices may have changed, when someone
 else touched our slices (the watch), when a retry is due, and for a periodic rescan; it then
 compares and writes what :mod:`dra_core.publishing` says, one write after the other. What the watch
 tells is kept as a copy, so that nothing is read again for a change.
@@ -13,7 +13,9 @@ then stays. A device that the API would refuse is left out and reported; the oth
 
 from __future__ import annotations
 
+import math
 import queue
+import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +30,9 @@ from dra_core.errors import (
     ApiError,
     ApiExpired,
     ApiNotFound,
+    ApiUnavailable,
     DraError,
+    InvalidObject,
     InvalidValue,
 )
 from dra_core.model.devices import check_device
@@ -40,6 +44,11 @@ _log = structlog.get_logger(__name__)
 
 #: Seconds to wait after someone else's change, so that a burst is answered once.
 SETTLE: Final = 0.25
+#: The longest such wait, for someone who changes our slices again and again.
+SETTLE_LONGEST: Final = 4.0
+#: Seconds after which a discovery that has not ended is said to hang.
+DISCOVERY_LONG: Final = 30.0
+_LONG: Final = 3600.0
 #: Seconds between tries after a failure: the first, and the longest.
 RETRY_FIRST, RETRY_LONGEST = 0.5, 30.0
 
@@ -59,8 +68,12 @@ class _Relist:
     items: tuple[dict[str, Any], ...]
 
 
-class _Wake:
-    """Look again."""
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a discovery gave: pools, or why there are none."""
+
+    pools: tuple[Pool, ...] = ()
+    trouble: str = ""
 
 
 class _Stop:
@@ -86,34 +99,72 @@ class Publisher:
         self._api = api
         self._rescan_interval = rescan
         self._clock = clock
-        self._inbox: queue.SimpleQueue[_Relist | Changed | _Wake | _Stop] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[_Relist | Changed | _Found | _Stop] = queue.SimpleQueue()
         self._slices: dict[str, dict[str, Any]] | None = None  # by name; None until listed
         self._deleted: set[str] = set()  # UIDs we deleted and the watch has not confirmed
         self._echoes: dict[str, _Echo] = {}
         self._generations: dict[PoolName, int] = {}
         self._taken: dict[tuple[PoolName, int], int] = {}
-        self._pools: Sequence[Pool] | None = None
+        self._pools: dict[PoolName, Pool] | None = None
         self._owner: Mapping[str, Any] | None = None
         self._dropped: set[str] = set()
         self._failures = 0
         self._stopping = threading.Event()
+        self._reported: dict[str, str] = {}
+        self._settle = SETTLE
+        self._repaired_at = -math.inf
+        self._look = threading.Event()
+        self._discovery_began: float | None = None
+        self._discovery_trouble = ""
+        self._trouble = "not published yet"
         #: Whether another instance of the driver publishes on this node.
         self.standby = False
-        #: Why the pools are not published as they should be; empty if they are.
-        self.trouble = "not published yet"
-        self._discovery_trouble = ""
-        self._blind = 0  # discoveries that failed in a row
 
     # -- from other threads ----------------------------------------------------------------------
 
     def refresh(self) -> None:
         """The driver's devices may have changed."""
-        self._inbox.put(_Wake())
+        self._look.set()
+
+    @property
+    def trouble(self) -> str:
+        """Why the pools are not published as they should be; empty if they are."""
+        began = self._discovery_began
+        if began is not None and self._clock() - began > DISCOVERY_LONG:
+            return f"discovery has been running for {self._clock() - began:.0f} s"
+        return self._trouble or self._discovery_trouble
 
     def stop(self) -> None:
         """End :meth:`run` and :meth:`follow` soon; the slices stay."""
         self._stopping.set()
+        self._look.set()
         self._inbox.put(_Stop())
+
+    def discover(self) -> None:
+        """Ask the driver for its devices until stopped; run this in a thread of its own.
+
+        A driver that takes long, or hangs, then delays nothing but its own news.
+        """
+        failures = 0
+        while not self._stopping.is_set():
+            self._look.clear()
+            self._discovery_began = self._clock()
+            found = self._discovered()
+            self._discovery_began = None
+            failures = failures + 1 if found.trouble else 0
+            self._inbox.put(found)
+            wait = _backoff(failures) if failures else self._rescan_interval
+            self._look.wait(min(wait, self._rescan_interval))
+
+    def _discovered(self) -> _Found:
+        try:
+            return _Found(tuple(self._discover()))
+        except DraError as error:
+            _log.error("discovery failed, published pools stay", error=str(error))
+            return _Found(trouble=f"discovery failed: {error}")
+        except Exception as error:  # noqa: BLE001 - a vendor's code must not end publishing
+            _log.exception("discovery failed, published pools stay")
+            return _Found(trouble=f"discovery failed: {type(error).__name__}, see the log")
 
     def follow(self) -> None:
         """List and watch until stopped; run this in a thread of its own."""
@@ -122,68 +173,91 @@ class Publisher:
             try:
                 listed = self._api.list()
                 self._inbox.put(_Relist(listed.items))
-                failures = 0
                 self._watch(listed.resource_version)
+                failures = 0
             except ApiExpired:
-                continue
+                failures += 1
             except ApiError as error:
                 failures += 1
-                wait = _backoff(failures)
-                _log.warning("cannot watch slices", error=str(error), retry_seconds=wait)
-                self._stopping.wait(wait)
+                _log.warning("cannot watch slices", error=str(error), failures=failures)
+            if failures:
+                self._stopping.wait(_backoff(failures))
 
     def _watch(self, version: str) -> None:
+        """Until an error, or a stream that brings nothing and ends at once; list again then."""
         while not self._stopping.is_set():
+            began, events = self._clock(), 0
             for event in self._api.watch(version):
+                events += 1
                 version = event.object.get("metadata", {}).get("resourceVersion", version)
                 if event.kind != "BOOKMARK":
                     self._inbox.put(event)
                 if self._stopping.is_set():
                     return
+            if not events and self._clock() - began < 1.0:
+                raise ApiUnavailable("the watch ends as soon as it begins")
 
     # -- the publishing thread -------------------------------------------------------------------
 
     def run(self) -> None:
         """Publish until stopped."""
-        rescan_at = self._clock()
         while not self._stopping.is_set():
-            if self._clock() >= rescan_at:
-                self._rescan()
-                pause = _backoff(self._blind) if self._blind else self._rescan_interval
-                rescan_at = self._clock() + min(pause, self._rescan_interval)
-            wait = rescan_at - self._clock()
-            if not self._converge():
-                wait = min(wait, _backoff(self._failures))
-            if self._gather(wait):
-                rescan_at = self._clock()
+            done = self._converge()
+            self._gather(None if done else _backoff(self._failures))
 
-    def _gather(self, wait: float) -> bool:
-        """Take in messages until there is something to do; True if a rescan was asked for."""
-        wake = False
-        until = self._clock() + max(0.0, wait)
-        while (left := until - self._clock()) > 0 or not self._inbox.empty():
+    def _gather(self, wait: float | None) -> None:
+        """Take in messages until there is something to do, at most ``wait`` seconds."""
+        until = math.inf if wait is None else self._clock() + wait
+        while not self._stopping.is_set():
+            left = until - self._clock()
+            if left <= 0 and self._inbox.empty():
+                return
             try:
-                message = self._inbox.get(timeout=max(0.0, left))
+                message = self._inbox.get(timeout=min(max(0.0, left), _LONG))
             except queue.Empty:
-                break
-            wake = wake or isinstance(message, _Wake)
-            if isinstance(message, _Stop):
-                break
-            if self._take(message):
-                until = min(until, self._clock() + (0.0 if wake else SETTLE))
-        return wake
+                continue
+            pause = self._take(message)
+            if pause is not None:
+                until = min(until, self._clock() + pause)
 
-    def _take(self, message: _Relist | Changed | _Wake) -> bool:
-        """Update the copy of the cluster; True if it now differs from what we knew."""
-        if isinstance(message, _Wake):
-            return True
+    def _take(self, message: _Relist | Changed | _Found | _Stop) -> float | None:
+        """Take in one message; in how many seconds to compare, None if nothing is new."""
+        if isinstance(message, _Found):
+            self._take_found(message)
+            return 0.0
+        if isinstance(message, _Stop):
+            return 0.0
         if isinstance(message, _Relist):
             fresh = {item["metadata"]["name"]: item for item in message.items}
             differs = self._slices is None or _versions(fresh) != _versions(self._slices)
             self._slices = fresh
             self._deleted.clear()
-            return differs
-        return self._take_event(message)
+            return SETTLE if differs else None
+        return self._settle if self._take_event(message) else None
+
+    def _take_found(self, found: _Found) -> None:
+        self._discovery_trouble = found.trouble
+        if found.trouble:
+            return
+        old, pools, troubles = self._pools or {}, {}, []
+        for pool in found.pools:
+            try:
+                if pool.name in pools:
+                    raise InvalidValue(f"there are two pools named {pool.name!r}")  # noqa: TRY301
+                pools[pool.name] = check_pools([self._sound(pool)])[0]
+            except InvalidValue as error:
+                troubles.append(str(error))
+                self._report(f"pool {pool.name}", "pool not changed", str(error))
+                if pool.name in old:
+                    pools[pool.name] = old[pool.name]
+        self._discovery_trouble = "; ".join(troubles)
+        self._pools = pools
+
+    def _report(self, subject: str, event: str, error: str) -> None:
+        """Log an error about ``subject`` once, until it is another."""
+        if self._reported.get(subject) != error:
+            self._reported[subject] = error
+            _log.error(event, subject=subject, error=error)
 
     def _take_event(self, event: Changed) -> bool:
         metadata = event.object["metadata"]
@@ -201,22 +275,6 @@ class Publisher:
         slices[name] = event.object
         return known is None or known["spec"] != event.object["spec"]
 
-    def _rescan(self) -> None:
-        try:
-            pools = check_pools([self._sound(pool) for pool in self._discover()])
-        except DraError as error:
-            _log.error("discovery failed, published pools stay", error=str(error))
-            self._discovery_trouble = f"discovery failed: {error}"
-            self._blind += 1
-        except Exception as error:  # noqa: BLE001 - a vendor's code must not end publishing
-            _log.exception("discovery failed, published pools stay")
-            self._discovery_trouble = f"discovery failed: {type(error).__name__}, see the log"
-            self._blind += 1
-        else:
-            self._pools = pools
-            self._discovery_trouble = ""
-            self._blind = 0
-
     def _sound(self, pool: Pool) -> Pool:
         """The pool without the devices that the API server would refuse."""
         devices = []
@@ -224,30 +282,37 @@ class Publisher:
             try:
                 devices.append(check_device(device))
             except InvalidValue as error:
-                _log.error("device left out", pool=pool.name, device=device.name, error=str(error))
+                subject = f"device {device.name} of pool {pool.name}"
+                self._report(subject, "device left out", str(error))
         return replace(pool, devices=tuple(devices))
 
     def _converge(self) -> bool:
         """Write what is missing; False if it has to be tried again."""
         if self._slices is None:
-            self.trouble = "the slices in the cluster have not been listed yet, see the log"
+            self._trouble = "the slices in the cluster have not been listed yet, see the log"
             return True  # the first list wakes us
         if self._pools is None:
-            self.trouble = self._discovery_trouble
-            return True  # the next rescan wakes us
-        try:
-            for pool in self._pools:
-                self._publish(pool)
-            self._withdraw({pool.name for pool in self._pools})
-        except DraError as error:
+            self._trouble = "the driver has not said yet which devices there are"
+            return True  # its answer wakes us
+        self._owner = None  # the Node may be another one under the same name
+        troubles = []
+        for work in [*map(self._publishing, self._pools.values()), self._withdraw]:
+            if self._stopping.is_set():
+                return True
+            try:
+                work()
+            except DraError as error:
+                troubles.append(str(error))
+        self._trouble = f"cannot publish: {'; '.join(troubles)}" if troubles else ""
+        if troubles:
             self._failures += 1
-            wait = _backoff(self._failures)
-            _log.warning("cannot publish", error=str(error), retry_seconds=wait)
-            self.trouble = f"cannot publish: {error}"
+            _log.warning("cannot publish", errors=troubles, retry_seconds=_backoff(self._failures))
             return False
         self._failures = 0
-        self.trouble = self._discovery_trouble
         return True
+
+    def _publishing(self, pool: Pool) -> Callable[[], None]:
+        return lambda: self._publish(pool)
 
     def _publish(self, pool: Pool) -> None:
         slices = self._slices or {}
@@ -259,11 +324,10 @@ class Publisher:
             last_generation=self._generations.get(pool.name, 0),
         )
         for write in plan.writes:
-            if self._stopping.is_set():
-                return
             self._write(write)
         self._generations[pool.name] = plan.generation
         if plan.writes:
+            self._slow_down()
             _log.info(
                 "pool published",
                 pool=pool.name,
@@ -272,8 +336,14 @@ class Publisher:
                 writes=len(plan.writes),
             )
 
-    def _withdraw(self, wanted: set[PoolName]) -> None:
-        slices = self._slices or {}
+    def _slow_down(self) -> None:
+        """Someone who undoes what we write, again and again, gets an answer less and less often."""
+        again = self._clock() - self._repaired_at < 2 * SETTLE_LONGEST
+        self._settle = min(self._settle * 2, SETTLE_LONGEST) if again else SETTLE
+        self._repaired_at = self._clock()
+
+    def _withdraw(self) -> None:
+        slices, wanted = self._slices or {}, self._pools or {}
         for name, item in list(slices.items()):
             if item["spec"]["pool"]["name"] not in wanted:
                 self._write(publishing.Delete(name))
@@ -284,7 +354,15 @@ class Publisher:
 
     def _as_sent(self, item: Mapping[str, Any]) -> PublishedSlice:
         """The slice as the cluster has it; as we sent it, where all that differs was dropped."""
-        published = wire.published_slice(item)
+        try:
+            published = wire.published_slice(item)
+        except InvalidObject as error:
+            name = item["metadata"]["name"]
+            self._report(f"slice {name}", "slice cannot be read and is replaced", str(error))
+            pool = item["spec"]["pool"]
+            return PublishedSlice(
+                name, pool["name"], pool["generation"], pool["resourceSliceCount"], ()
+            )
         echo = self._echoes.get(published.name)
         return echo.sent if echo and echo.returned == item["spec"] else published
 
@@ -367,4 +445,6 @@ def _newer(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 
 def _backoff(failures: int) -> float:
-    return float(min(RETRY_LONGEST, RETRY_FIRST * 2 ** min(max(failures - 1, 0), 10)))
+    """With jitter, so that many nodes do not come back in step."""
+    longest = min(RETRY_LONGEST, RETRY_FIRST * 2 ** min(max(failures - 1, 0), 10))
+    return float(longest * random.uniform(0.5, 1.0))  # noqa: S311 - no secret

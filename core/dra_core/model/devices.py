@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from dra_core import names
+from dra_core import names, semver
 from dra_core.errors import InvalidValue
 from dra_core.model.defaults import empty_map
 from dra_core.model.nodes import NodeSelector
@@ -186,8 +186,12 @@ def check_device(device: Device) -> Device:
             f"{where} has {count} attributes and capacities, the API allows "
             f"{MAX_ATTRIBUTES_AND_CAPACITIES} together; leave some out"
         )
-    for name in device.capacity:
+    for name, capacity in device.capacity.items():
         names.check_qualified_name(f"{where}: capacity", name)
+        if not isinstance(capacity, Capacity):
+            raise InvalidValue(
+                f"{where}: capacity {name!r} is {capacity!r}; use Capacity.of('80Gi')"
+            )
     for name, value in device.attributes.items():
         names.check_qualified_name(f"{where}: attribute", name)
         for item in value if isinstance(value, tuple) else (value,):
@@ -197,7 +201,13 @@ def check_device(device: Device) -> Device:
     return device
 
 
-def _check_value(where: str, value: Scalar) -> None:
+def _check_value(where: str, value: object) -> None:
+    if not isinstance(value, bool | int | str | Version):
+        raise InvalidValue(
+            f"{where} is {value!r}; use str, int, bool or Version, or a tuple of one of these"
+        )
+    if isinstance(value, Version) and not semver.has_syntax(value.text):
+        raise InvalidValue(f"{where} is {value.text!r}, no semantic version such as 1.2.3")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise InvalidValue(f"{where} is {value}, outside the 64-bit range of the API")
     text = value.text if isinstance(value, Version) else value

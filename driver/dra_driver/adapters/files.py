@@ -140,8 +140,22 @@ class CdiFolder:
         with contextlib.suppress(OSError):
             if path.read_bytes() == document:
                 return False
+        if not self._folder.exists():
+            with contextlib.suppress(OSError):
+                self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
         write_atomically(path, document)
         return True
+
+    def trouble(self) -> str:
+        """Why files written here would not be seen; empty if all is well."""
+        try:
+            if self._folder.stat().st_nlink == 0:
+                return f"CDI folder {self._folder} was removed on the host"
+        except FileNotFoundError:
+            return ""  # made again with the next file
+        except OSError as error:
+            return f"CDI folder {self._folder} cannot be used: {error.strerror}"
+        return ""
 
     def remove(self, claim: ClaimUID) -> bool:
         """See :class:`dra_driver.ports.CdiFiles`."""

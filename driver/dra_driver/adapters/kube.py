@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -49,6 +50,7 @@ _CONNECT, _ANSWER, _WATCH = 5.0, 20.0, 120
 _PAGE: Final = 500
 _GROUP: Final = f"/apis/{wire.API_VERSION}"
 
+_EVENTS: Final = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
 _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
     400: ApiInvalid,
     401: ApiUnauthorized,
@@ -111,14 +113,10 @@ class KubeApi:
     ) -> JSON:
         """The answer as JSON; raises the :class:`ApiError` of its status."""
         with self._open(method, path, query, body, _ANSWER) as response:
-            try:
-                content = response.read()
-            except (urllib3.exceptions.HTTPError, OSError) as error:
-                raise ApiUnavailable(f"{method} {path}: the answer broke off: {error}") from error
+            content = _content(f"{method} {path}", response)
         for warning in response.headers.getlist("Warning"):
             _log.warning("the API server warns", path=path, warning=warning)
-        data: JSON = json.loads(content)
-        return data
+        return _object(f"{method} {path}", content)
 
     def list_all(self, path: str, query: Mapping[str, str]) -> Listed:
         """All pages of a list."""
@@ -130,9 +128,10 @@ class KubeApi:
                 page_query["continue"] = position
             page = self.request("GET", path, page_query)
             items += page.get("items") or []
-            position = page["metadata"].get("continue", "")
+            metadata = page.get("metadata") or {}
+            position = metadata.get("continue", "")
             if not position:
-                return Listed(tuple(items), page["metadata"]["resourceVersion"])
+                return Listed(tuple(items), metadata.get("resourceVersion", ""))
 
     def watch(
         self, path: str, query: Mapping[str, str], resource_version: str
@@ -147,9 +146,18 @@ class KubeApi:
         with self._open("GET", path, full, None, _WATCH + 10.0) as response:
             try:
                 for line in _lines(response):
-                    yield _event(path, json.loads(line))
-            except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+                    yield _event(path, _object(f"watch of {path}", line))
+            except (urllib3.exceptions.HTTPError, OSError) as error:
                 raise ApiUnavailable(f"watch of {path} broke off: {error}") from error
+
+    def _token(self) -> str | None:
+        try:
+            token: str | None = self._configuration.get_api_key_with_prefix(
+                "BearerToken", "authorization"
+            )
+        except Exception as error:  # the package raises what its sources of tokens raise
+            raise ApiUnauthorized(f"the credentials cannot be read: {error}") from error
+        return token
 
     def _open(
         self,
@@ -162,10 +170,7 @@ class KubeApi:
         headers = {"Accept": "application/json", "User-Agent": "dragoman-driver"}
         if body is not None:
             headers["Content-Type"] = "application/json"
-        token: str | None = self._configuration.get_api_key_with_prefix(
-            "BearerToken", "authorization"
-        )
-        if token:
+        if token := self._token():
             headers["Authorization"] = token
         url = self._configuration.host + path + ("?" + urlencode(query) if query else "")
         try:
@@ -180,10 +185,35 @@ class KubeApi:
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise ApiUnavailable(f"{method} {path}: no answer: {error}") from error
-        if response.status >= 400:
+        if response.status >= 300:
             with response:
                 raise _error(method, path, response)
         return response
+
+
+def _content(what: str, response: urllib3.BaseHTTPResponse) -> bytes:
+    """All of the answer, which must not take longer than one may."""
+    until = time.monotonic() + _ANSWER
+    parts = []
+    try:
+        for part in response.stream(2**16):
+            parts.append(part)
+            if time.monotonic() > until:
+                raise ApiUnavailable(f"{what}: the answer took longer than {_ANSWER:g} s")
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise ApiUnavailable(f"{what}: the answer broke off: {error}") from error
+    return b"".join(parts)
+
+
+def _object(what: str, content: bytes) -> JSON:
+    """A JSON object; anything else is no answer of an API server (a proxy's page, say)."""
+    try:
+        data = json.loads(content)
+    except ValueError as error:
+        raise ApiUnavailable(f"{what}: the answer is not JSON: {content[:40]!r}") from error
+    if not isinstance(data, dict):
+        raise ApiUnavailable(f"{what}: the answer is no object: {content[:40]!r}")
+    return data
 
 
 def _unusable(where: object, why: str | None) -> InvalidValue:
@@ -214,11 +244,13 @@ def _lines(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def _event(path: str, data: JSON) -> Changed:
-    if data["type"] == "ERROR":
-        status = data["object"]
+    kind_of_event, status = data.get("type"), data.get("object")
+    if not isinstance(status, dict) or kind_of_event not in _EVENTS:
+        raise ApiUnavailable(f"watch of {path}: {str(data)[:80]} is no event")
+    if kind_of_event == "ERROR":
         kind = _BY_STATUS.get(int(status.get("code", 500)), ApiUnavailable)
         raise kind(f"watch of {path}: {status.get('message', 'ended by the server')}")
-    return Changed(data["type"], data["object"])
+    return Changed(kind_of_event, status)
 
 
 def _error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
@@ -256,9 +288,13 @@ class KubeSlices:
 
     def owner(self) -> JSON:
         """Owner reference to the Node."""
-        metadata = self._api.request("GET", f"/api/v1/nodes/{quote(self._node, safe='')}")[
-            "metadata"
-        ]
+        try:
+            found = self._api.request("GET", f"/api/v1/nodes/{quote(self._node, safe='')}")
+        except ApiNotFound as error:
+            raise ApiNotFound(
+                f"there is no Node {self._node!r} (yet); is --node-name right?"
+            ) from error
+        metadata = found["metadata"]
         return {
             "apiVersion": "v1",
             "kind": "Node",

@@ -8,9 +8,11 @@ error    it did not work and someone has to do something
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import sys
+import threading
 from typing import Final, Literal
 
 import structlog
@@ -33,6 +35,22 @@ _CONSOLE: Final = functools.partial(
 )
 
 
+class _Lines:
+    """Writes lines to standard error; a log that cannot be written is no reason to fail."""
+
+    def __init__(self, *_: object) -> None:
+        self._lock = threading.Lock()
+
+    def msg(self, message: str) -> None:
+        """One line."""
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(message + "\n")
+            sys.stderr.flush()
+
+    log = debug = info = warn = warning = msg
+    fatal = failure = err = error = critical = exception = msg
+
+
 def configure(level: str, log_format: LogFormat) -> None:
     """Set up structlog for the process; logs go to standard error."""
     text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
@@ -49,6 +67,6 @@ def configure(level: str, log_format: LogFormat) -> None:
     structlog.configure(
         processors=[*shared, *last],
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=_Lines,
         cache_logger_on_first_use=True,
     )

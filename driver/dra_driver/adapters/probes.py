@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -35,14 +36,14 @@ class Endpoint:
     """Answers GET of the paths of ``checks``: 200 if all conditions hold, else 503, with JSON."""
 
     def __init__(self, address: tuple[str, int], checks: dict[str, Check]) -> None:
-        handler = type("_Handler", (_Handler,), {"checks": checks})
+        cached = {path: _Cached(check) for path, check in checks.items()}
+        handler = type("_Handler", (_Handler,), {"checks": cached})
         try:
-            self._server = ThreadingHTTPServer(address, handler)
+            self._server = _Server(address, handler)
         except OSError as error:
             raise StorageError(
                 f"cannot listen on {address[0]}:{address[1]} for probes: {error.strerror}"
             ) from error
-        self._server.daemon_threads = True
         self.port: int = self._server.server_address[1]
 
     def start(self) -> None:
@@ -54,6 +55,31 @@ class Endpoint:
         """End at once."""
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is nobody's concern."""
+
+
+class _Cached:
+    """An answer that is good for a second, however many ask."""
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+        self._lock = threading.Lock()
+        self._until = 0.0
+        self._answer: Sequence[Condition] = ()
+
+    def __call__(self) -> Sequence[Condition]:
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._answer = self._check()
+                self._until = time.monotonic() + 1.0
+            return self._answer
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
+from urllib.parse import quote
 
 import grpc
 import structlog
@@ -45,6 +46,7 @@ class UnixServer:
 
     def __init__(self, path: Path, services: Iterable[Register], threads: int = _THREADS) -> None:
         self.path = path
+        self._inode: int | None = None
         self._server = grpc.server(
             ThreadPoolExecutor(threads, thread_name_prefix=path.name),
             options=[("grpc.so_reuseport", 0)],
@@ -55,8 +57,9 @@ class UnixServer:
     def start(self) -> None:
         """Bind and serve; the caller owns the path."""
         try:
-            self._server.add_insecure_port(f"unix:{self.path}")
+            self._server.add_insecure_port(_target(self.path))
             self.path.chmod(0o600)
+            self._inode = _inode(self.path)
         except (RuntimeError, OSError) as error:
             raise StorageError(f"cannot listen on {self.path}: {error}") from error
         self._server.start()
@@ -64,8 +67,14 @@ class UnixServer:
 
     def stop(self, grace: float) -> None:
         """Take no new call, wait up to ``grace`` seconds for running ones, remove the socket."""
+        intact = self.intact()
         self._server.stop(grace).wait()
-        self.path.unlink(missing_ok=True)
+        if intact:
+            self.path.unlink(missing_ok=True)
+
+    def intact(self) -> bool:
+        """Whether the socket at the path is still the one that was bound."""
+        return self._inode == _inode(self.path)
 
 
 class Registration(pluginregistration_v1_pb2_grpc.RegistrationServicer):
@@ -164,6 +173,18 @@ def dra_services(preparer: Preparer) -> list[Register]:
     ]
 
 
+def _target(path: Path) -> str:
+    """gRPC takes a URI, in which a '%' of the path would begin an escape."""
+    return f"unix:{quote(str(path))}"
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
 def _text(text: str) -> str:
     """What protobuf can carry: a path in an error may hold bytes that are no UTF-8."""
     return text.encode(errors="backslashreplace").decode()
@@ -171,7 +192,7 @@ def _text(text: str) -> str:
 
 def ask(path: Path, timeout: float = 2.0) -> str:
     """Call the service at ``path`` with no claims; why it does not answer, or ''."""
-    with grpc.insecure_channel(f"unix:{path}") as channel:
+    with grpc.insecure_channel(_target(path)) as channel:
         stub = dra_v1_pb2_grpc.DRAPluginStub(channel)
         try:
             stub.NodeUnprepareResources(dra_v1_pb2.NodeUnprepareResourcesRequest(), timeout=timeout)
