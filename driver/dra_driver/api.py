@@ -32,13 +32,14 @@ from typing import Protocol
 from dra_core.cdi import ContainerEdits, DeviceNode, Mount
 from dra_core.errors import InvalidValue, PreparationFailed, UnknownDevice
 from dra_core.model.claims import AllocationResult, Claim, ClaimReference
-from dra_core.model.devices import Capacity, Device, Version
+from dra_core.model.devices import AttributeValue, Capacity, Device, Version
 from dra_core.model.slices import Pool
 from dra_core.names import ClaimUID, DeviceName, DriverName, NodeName, PoolName
 from dra_core.quantity import Quantity
 
 __all__ = [
     "AllocationResult",
+    "AttributeValue",
     "Capacity",
     "Claim",
     "ClaimReference",

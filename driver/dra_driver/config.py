@@ -112,6 +112,11 @@ class Profiles:
     def __init__(self, given: Mapping[str, Profile] | None = None) -> None:
         self._given = dict(given or {})
 
+    @property
+    def default(self) -> str:
+        """The only profile of a vendor's program, else ``gpu``."""
+        return next(iter(self._given)) if len(self._given) == 1 else "gpu"
+
     def known(self) -> list[str]:
         """All names."""
         installed = {e.name for e in importlib.metadata.entry_points(group=ENTRY_POINTS)}
@@ -157,7 +162,9 @@ def _command(profiles: Profiles) -> click.Command:
         click.Option(
             ["--config"], type=folder, is_eager=True, callback=_read_file, help="YAML file."
         ),
-        click.Option(["--profile"], default="gpu", show_default=True, help="Kind of devices."),
+        click.Option(
+            ["--profile"], default=profiles.default, show_default=True, help="Kind of devices."
+        ),
         click.Option(["--node-name"], help="Name of this node's Node object.  [required]"),
         click.Option(["--driver-name"], help="Name of the driver.  [default: the profile's]"),
         click.Option(

@@ -132,7 +132,7 @@ class Publisher:
         began = self._discovery_began
         if began is not None and self._clock() - began > DISCOVERY_LONG:
             return f"discovery has been running for {self._clock() - began:.0f} s"
-        return self._trouble or self._discovery_trouble
+        return "; ".join(part for part in (self._discovery_trouble, self._trouble) if part)
 
     def stop(self) -> None:
         """End :meth:`run` and :meth:`follow` soon; the slices stay."""
@@ -180,6 +180,9 @@ class Publisher:
             except ApiError as error:
                 failures += 1
                 _log.warning("cannot watch slices", error=str(error), failures=failures)
+            except Exception:  # noqa: BLE001 - claims must be served all the same
+                failures += 1
+                _log.exception("watching slices failed unexpectedly")
             if failures:
                 self._stopping.wait(_backoff(failures))
 
@@ -303,6 +306,9 @@ class Publisher:
                 work()
             except DraError as error:
                 troubles.append(str(error))
+            except Exception as error:  # noqa: BLE001 - claims must be served all the same
+                _log.exception("publishing failed unexpectedly")
+                troubles.append(f"{type(error).__name__}, see the log")
         self._trouble = f"cannot publish: {'; '.join(troubles)}" if troubles else ""
         if troubles:
             self._failures += 1

@@ -380,7 +380,7 @@ def test_a_prepare_after_an_unprepare_does_not_join_the_one_before_it(
     until("the claim was unprepared", lambda: f"unprepare {claim[2]}" in hand.diary())
 
     for early in (first, undone, joined):
-        assert early.error.endswith("ask again")
+        assert "ask again" in early.error
     assert answer.error == ""
     assert [line.split()[0] for line in hand.diary()] == ["prepare", "unprepare", "prepare"]
     assert hand.cdi_file(claim[2]).exists()

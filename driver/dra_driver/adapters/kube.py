@@ -294,7 +294,9 @@ class KubeSlices:
             raise ApiNotFound(
                 f"there is no Node {self._node!r} (yet); is --node-name right?"
             ) from error
-        metadata = found["metadata"]
+        metadata = found.get("metadata") or {}
+        if not metadata.get("uid"):
+            raise ApiUnavailable(f"the answer for Node {self._node!r} is no Node")
         return {
             "apiVersion": "v1",
             "kind": "Node",
