@@ -18,6 +18,7 @@ GATES: Final[Mapping[int, Mapping[str, bool]]] = {
         "DRADeviceBindingConditions": True,
         "DRADeviceTaintRules": False,
         "DRADeviceTaints": True,
+        "DRAExtendedResource": True,
         "DRAListTypeAttributes": False,
         "DRANodeAllocatableResources": False,
         "DRAPartitionableDevices": True,
@@ -44,6 +45,13 @@ GATES: Final[Mapping[int, Mapping[str, bool]]] = {
 }
 
 
+#: Gates that a server of that minor version refuses to have off.
+LOCKED: Final[Mapping[int, frozenset[str]]] = {
+    36: frozenset({"DRAAdminAccess"}),
+    37: frozenset({"DRAAdminAccess", "DRAPrioritizedList", "DRAResourceClaimDeviceStatus"}),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """An API server of Kubernetes 1.``minor`` with some gates set other than by default."""
@@ -64,7 +72,9 @@ def server(version: str, gates: Mapping[str, bool] | None = None) -> Server:
     if len(parts) < 2 or parts[0] != "1" or not parts[1].isdigit() or int(parts[1]) not in GATES:
         raise InvalidValue(f"Kubernetes version {version!r} is not known here; known are: {known}")
     minor = int(parts[1])
-    for gate in gates or {}:
+    for gate, on in (gates or {}).items():
+        if gate in LOCKED[minor] and not on:
+            raise InvalidValue(f"Kubernetes 1.{minor} cannot have feature gate {gate!r} off")
         if gate not in GATES[minor]:
             raise InvalidValue(
                 f"Kubernetes 1.{minor} has no feature gate {gate!r} for resource.k8s.io; "

@@ -1,0 +1,1 @@
+"""``dra``: DRA objects from the command line."""

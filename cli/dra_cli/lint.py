@@ -1,0 +1,190 @@
+"""``dra lint``: the API server's verdict, and warnings, without a cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import click
+
+from dra_cli.documents import Document, load
+from dra_core import lint as rules
+from dra_core import wire
+from dra_core.errors import InvalidObject, InvalidValue
+from dra_core.validation import objects
+from dra_core.validation.servers import GATES, Server, server
+from dra_core.wire.versions import GROUP
+
+_NEWEST: Final = f"1.{max(GATES)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report: error or warning; ``type`` is the API's reason or our code."""
+
+    level: str
+    source: str
+    object: str
+    field: str
+    type: str
+    message: str
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    required=True,
+    metavar="FILE|DIR|-",
+    help="YAML or JSON; a folder with all files below it; - for standard input. Repeatable.",
+)
+@click.option(
+    "--kubernetes-version",
+    default=_NEWEST,
+    show_default=True,
+    metavar="VERSION",
+    help=f"Whose rules: {', '.join(f'1.{minor}' for minor in GATES)}.",
+)
+@click.option(
+    "--feature-gates",
+    default="",
+    metavar="NAME=true,…",
+    help="Gates that the API server has set other than by default.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: an object with 'findings', 'objects' and 'server'.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
+def lint(
+    files: Sequence[str], kubernetes_version: str, feature_gates: str, output: str, strict: bool
+) -> int:
+    """Check resource.k8s.io objects as an API server would, and for what is likely wrong.
+
+    Errors have the field paths and types of the API server. Warnings are about what is legal:
+    pools that are incomplete or contradictory, names that hide each other, tolerations that
+    tolerate nothing, fields that the server drops. Objects of other groups are passed over.
+
+    Exit status: 0 without errors, 1 with errors, 2 if a file cannot be read.
+    """
+    target = server(kubernetes_version, _gates(feature_gates))
+    documents = [d for name in files for d in load(name)]
+    ours = [d for d in documents if str(d.data.get("apiVersion", "")).startswith(f"{GROUP}/")]
+    findings = _findings(ours, target)
+    passed_over = len(documents) - len(ours)
+    if output == "json":
+        click.echo(_json(findings, len(ours), passed_over, target))
+    else:
+        _print(findings, len(ours), passed_over, target)
+    bad = {"error", "warning"} if strict else {"error"}
+    return 1 if any(finding.level in bad for finding in findings) else 0
+
+
+def _gates(text: str) -> Mapping[str, bool]:
+    gates = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        name, _, value = part.partition("=")
+        if value.lower() not in ("true", "false"):
+            raise InvalidValue(f"--feature-gates {part!r} is not NAME=true or NAME=false")
+        gates[name] = value.lower() == "true"
+    return gates
+
+
+def _findings(documents: Iterable[Document], target: Server) -> list[Finding]:
+    findings: list[Finding] = []
+    values: list[wire.AnyObject] = []
+    for document in documents:
+        found, value = _checked(document, target)
+        findings += found
+        if value is not None:
+            values.append(value)
+    for warned in rules.warnings(values):
+        fields = (warned.subject, warned.field, warned.code, warned.message)
+        findings.append(Finding("warning", "", *fields))
+    return findings
+
+
+def _checked(document: Document, target: Server) -> tuple[list[Finding], wire.AnyObject | None]:
+    name = _name(document.data)
+
+    def finding(level: str, field: str, kind: str, message: str) -> Finding:
+        return Finding(level, document.source, name, field, kind, message)
+
+    try:
+        data = wire.to_v1(document.data)
+        value = wire.read(document.data)
+    except InvalidObject as error:
+        return [finding("error", "", "Undecodable", str(error))], None
+    kept = objects.drop_disabled(data, target)
+    dropped = sorted(set(_missing("", data.get("spec"), kept.get("spec"))))
+    found = [
+        finding(
+            "warning",
+            f"spec.{path}",
+            "dropped-field",
+            f"an API server of Kubernetes 1.{target.minor} with these feature gates drops it",
+        )
+        for path in dropped
+    ]
+    found += [
+        finding("error", problem.field, problem.type.value, problem.detail)
+        for problem in objects.validate_create(kept, target)
+    ]
+    return found, value
+
+
+def _missing(path: str, sent: object, stored: object) -> list[str]:
+    """Fields that were there and are no more, list items without their index."""
+    if isinstance(sent, Mapping):
+        have = stored if isinstance(stored, Mapping) else {}
+        found: list[str] = []
+        for key, value in sent.items():
+            here = f"{path}.{key}" if path else str(key)
+            if key not in have:
+                found += [here] if value not in (None, [], {}, "") else []
+            else:
+                found += _missing(here, value, have[key])
+        return found
+    if isinstance(sent, list) and isinstance(stored, list):
+        return [p for a, b in zip(sent, stored, strict=False) for p in _missing(f"{path}[]", a, b)]
+    return []
+
+
+def _name(data: Mapping[str, Any]) -> str:
+    metadata = data.get("metadata")
+    name = (
+        metadata.get("name") or metadata.get("generateName")
+        if isinstance(metadata, Mapping)
+        else None
+    )
+    return f"{data.get('kind')} {name or '(no name)'}"
+
+
+def _print(findings: Sequence[Finding], count: int, passed_over: int, target: Server) -> None:
+    for f in findings:
+        place = ": ".join(part for part in (f.source, f.object, f.field) if part)
+        click.echo(f"{f.level}: {place}: {f.message} [{f.type}]")
+    errors = sum(f.level == "error" for f in findings)
+    others = f", {passed_over} of other API groups passed over" if passed_over else ""
+    click.echo(
+        f"{count} objects checked against Kubernetes 1.{target.minor}{others}: "
+        f"{errors} errors, {len(findings) - errors} warnings",
+        err=True,
+    )
+
+
+def _json(findings: Sequence[Finding], count: int, passed_over: int, target: Server) -> str:
+    report = {
+        "server": {"version": f"1.{target.minor}", "featureGates": dict(target.gates)},
+        "objects": {"checked": count, "passedOver": passed_over},
+        "findings": [asdict(finding) for finding in findings],
+    }
+    return json.dumps(report, indent=2)

@@ -1,0 +1,197 @@
+"""Things that are legal and likely wrong: warnings about a set of objects looked at together.
+
+What depends on other objects (a class without devices, a toleration that tolerates nothing) is said
+only if such objects were given: a folder with a claim alone says nothing about devices.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dra_core.model.claims import Claim, ClaimTemplate
+from dra_core.model.devices import Device
+from dra_core.model.requests import DeviceClaim, DeviceClass, ExactRequest
+from dra_core.model.slices import ResourceSlice
+from dra_core.model.taints import DeviceTaint, DeviceTaintRule, DeviceToleration
+from dra_core.pools import PoolState, pools
+from dra_core.wire import AnyObject
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """One warning. ``code`` names the rule; ``subject`` is the object, as ``Kind name``."""
+
+    code: str
+    subject: str
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What a claim is looked at together with."""
+
+    classes: Mapping[str, DeviceClass]
+    taints: Sequence[DeviceTaint]
+    published: frozenset[str]
+
+
+#: The usual selector of a class, of which the driver can be told without evaluating CEL.
+_DRIVER_ONLY: Final = re.compile(r"""\s*device\.driver\s*==\s*(['"])([a-z0-9.-]+)\1\s*""")
+
+
+def warnings(objects: Sequence[AnyObject]) -> Iterator[Warned]:
+    """All warnings about these objects."""
+    slices = [o for o in objects if isinstance(o, ResourceSlice)]
+    states = pools(slices)
+    for state in states:
+        yield from _pool(state)
+    for item in slices:
+        for index, device in enumerate(item.spec.devices):
+            where = f"spec.devices[{index}]"
+            yield from _device(f"ResourceSlice {item.metadata.name}", where, device, item)
+    classes = {o.metadata.name: o for o in objects if isinstance(o, DeviceClass)}
+    drivers: set[str] = {state.driver for state in states}
+    if drivers:
+        for found in classes.values():
+            yield from _class(found, drivers)
+    around = _Around(classes, _all_taints(objects), _published(slices))
+    for item_ in objects:
+        if isinstance(item_, Claim):
+            subject, spec = f"ResourceClaim {item_.metadata.name}", item_.spec.devices
+            yield from _claim(subject, "spec.devices", spec, around)
+        elif isinstance(item_, ClaimTemplate):
+            subject, spec = f"ResourceClaimTemplate {item_.metadata.name}", item_.spec.spec.devices
+            yield from _claim(subject, "spec.spec.devices", spec, around)
+
+
+def _pool(state: PoolState) -> Iterator[Warned]:
+    subject = f"pool {state.name} of driver {state.driver}"
+    for trouble in state.troubles:
+        yield Warned("pool", subject, "spec.pool", trouble)
+
+
+def _device(subject: str, where: str, device: Device, item: ResourceSlice) -> Iterator[Warned]:
+    prefix = f"{item.spec.driver}/"
+    for kind, named in (("attributes", device.attributes), ("capacity", device.capacity)):
+        for name in named:
+            if name.startswith(prefix) and name.removeprefix(prefix) in named:
+                short = name.removeprefix(prefix)
+                yield Warned(
+                    "shadowed-name",
+                    subject,
+                    f"{where}.{kind}[{name}]",
+                    f"{name!r} and {short!r} mean the same, since names without a domain get that "
+                    "of the driver; one hides the other",
+                )
+    for resource in device.node_allocatable:
+        if resource in device.node_allocatable_136:
+            yield Warned(
+                "counted-twice",
+                subject,
+                f"{where}.nodeAllocatableResources[{resource}]",
+                f"{resource} is also in nodeAllocatableResourceMappings, the shape of 1.36; each "
+                "server knows one of them and drops the other, publish the one it knows",
+            )
+
+
+def _class(found: DeviceClass, drivers: set[str]) -> Iterator[Warned]:
+    for index, selector in enumerate(found.spec.selectors):
+        match = _DRIVER_ONLY.fullmatch(selector.expression or "")
+        if match and match[2] not in drivers:
+            yield Warned(
+                "class-without-devices",
+                f"DeviceClass {found.metadata.name}",
+                f"spec.selectors[{index}].cel.expression",
+                f"no slice that was given is of driver {match[2]!r}; there are: "
+                f"{', '.join(sorted(drivers))}",
+            )
+
+
+def _all_taints(objects: Iterable[AnyObject]) -> list[DeviceTaint]:
+    found: list[DeviceTaint] = []
+    for item in objects:
+        if isinstance(item, ResourceSlice):
+            found += [taint for device in item.spec.devices for taint in device.taints]
+        elif isinstance(item, DeviceTaintRule):
+            found.append(item.spec.taint)
+    return found
+
+
+def _published(slices: Iterable[ResourceSlice]) -> frozenset[str]:
+    """Names of all attributes, with their domains."""
+    return frozenset(
+        name if "/" in name else f"{item.spec.driver}/{name}"
+        for item in slices
+        for device in item.spec.devices
+        for name in device.attributes
+    )
+
+
+def _claim(subject: str, where: str, spec: DeviceClaim, around: _Around) -> Iterator[Warned]:
+    classes, published = around.classes, around.published
+    for place, request in _requests(where, spec):
+        if classes and request.device_class_name not in classes:
+            yield Warned(
+                "unknown-class",
+                subject,
+                f"{place}.deviceClassName",
+                f"there is no DeviceClass {request.device_class_name!r} among the objects given; "
+                f"there are: {', '.join(sorted(classes))}",
+            )
+        for index, toleration in enumerate(request.tolerations):
+            yield from _toleration(
+                subject, f"{place}.tolerations[{index}]", toleration, around.taints
+            )
+        for index, derived in enumerate(request.derived_attributes):
+            if derived.name in published:
+                yield Warned(
+                    "shadowed-name",
+                    subject,
+                    f"{place}.derivedAttributes[{index}].name",
+                    f"{derived.name!r} is also published by devices; constraints see the derived "
+                    "value only. Use a domain that no driver has, e.g. 'derived/…'",
+                )
+
+
+def _requests(where: str, spec: DeviceClaim) -> Iterator[tuple[str, ExactRequest]]:
+    for index, request in enumerate(spec.requests):
+        place = f"{where}.requests[{index}]"
+        if request.exactly is not None:
+            yield f"{place}.exactly", request.exactly
+        for number, sub in enumerate(request.first_available):
+            yield f"{place}.firstAvailable[{number}]", sub
+
+
+def _toleration(
+    subject: str, where: str, toleration: DeviceToleration, taints: Sequence[DeviceTaint]
+) -> Iterator[Warned]:
+    if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
+        yield Warned(
+            "ignored-seconds",
+            subject,
+            f"{where}.tolerationSeconds",
+            "is ignored unless effect is NoExecute",
+        )
+    if taints and not any(tolerates(toleration, taint) for taint in taints):
+        known = sorted({f"{t.key}={t.value}:{t.effect}" for t in taints})
+        yield Warned(
+            "tolerates-nothing",
+            subject,
+            where,
+            f"matches none of the taints given: {', '.join(known)}",
+        )
+
+
+def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
+    """Whether the toleration matches: an empty effect or key matches all of them."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    return toleration.operator == "Exists" or (
+        bool(toleration.key) and toleration.value == taint.value
+    )

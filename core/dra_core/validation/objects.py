@@ -1,0 +1,40 @@
+"""All kinds behind two functions: what a server keeps of a new object, and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from dra_core.validation import (
+    claim_gates,
+    claims,
+    classes,
+    slice_gates,
+    slices,
+    taint_rules,
+)
+from dra_core.validation.problems import Problem
+from dra_core.validation.servers import Server
+
+JSON = dict[str, Any]
+
+_CREATE: Final[Mapping[str, Callable[[JSON, Server], list[Problem]]]] = {
+    "DeviceClass": classes.validate_create,
+    "DeviceTaintRule": taint_rules.validate_create,
+    "ResourceClaim": claims.validate_create,
+    "ResourceClaimTemplate": claims.validate_template_create,
+    "ResourceSlice": slices.validate_create,
+}
+
+
+def drop_disabled(obj: JSON, server: Server) -> JSON:
+    """A new object as the server would store it: defaults set, disabled fields gone."""
+    kind = obj["kind"]
+    if kind == "ResourceSlice":
+        return slice_gates.drop_disabled(obj, None, server)
+    return claim_gates.drop_disabled(kind, obj, None, server)
+
+
+def validate_create(obj: JSON, server: Server) -> list[Problem]:
+    """The server's verdict on a new object in v1; empty if it takes it."""
+    return _CREATE[obj["kind"]](obj, server)
