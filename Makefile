@@ -63,7 +63,7 @@ test: venv  ## Everything, with a real control plane and a real node (cold: buil
 .PHONY: soak
 soak: venv  ## Long runs: NAME=mutants|verdicts|values [PART=i/n], see docs/soak.md
 	@case "$(NAME)" in \
-	  mutants) $(PY) tests/mutants/run.py --part $(or $(PART),1/1) $(if $(ONLY),--only "$(ONLY)") ;; \
+	  mutants) $(PY) tests/mutants/wire_fields.py; $(PY) tests/mutants/run.py --part $(or $(PART),1/1) $(if $(ONLY),--only "$(ONLY)") ;; \
 	  verdicts) DRAGOMAN_SOAK=2000 $(PY) -m pytest -q tests/contract/test_slice_verdicts.py tests/contract/test_claim_verdicts.py ;; \
 	  values) DRAGOMAN_SOAK=20000 $(PY) -m pytest -q tests/contract/test_values.py ;; \
 	  *) echo "make soak NAME=mutants|verdicts|values [PART=i/n]" >&2; exit 2 ;; esac

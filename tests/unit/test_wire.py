@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,12 @@ import pytest
 
 from dra_core import wire
 from dra_core.errors import InvalidObject, InvalidValue
-from dra_core.model.devices import Capacity, Device, RawAttribute, Version
+from dra_core.model.devices import Capacity, Device, Version
 from dra_core.model.requests import AllocationMode, ExactRequest
 from dra_core.model.slices import PublishedSlice
 from dra_core.model.taints import DeviceTaint, Effect
 from dra_core.names import DeviceName, DriverName, NodeName, PoolName
+from dra_testing.wire_parts import unknown_parts
 
 DEVICE = Device(
     DeviceName("gpu-0"),
@@ -133,25 +132,6 @@ def test_objects_with_every_field_round_trip_and_nothing_is_unknown(name: str) -
     value = wire.read(data)
     assert wire.write(value) == data
     assert list(unknown_parts(value)) == []
-
-
-def unknown_parts(value: object, where: str = "") -> Iterator[str]:
-    """Places of the value where something was not understood."""
-    if isinstance(value, RawAttribute):
-        yield where
-    if dataclasses.is_dataclass(value):
-        for field in dataclasses.fields(value):
-            part = getattr(value, field.name)
-            if field.name != "unknown":
-                yield from unknown_parts(part, f"{where}.{field.name}")
-            elif part:
-                yield f"{where}: {part}"
-    elif isinstance(value, tuple):
-        for index, part in enumerate(value):
-            yield from unknown_parts(part, f"{where}[{index}]")
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from unknown_parts(part, f"{where}[{key}]")
 
 
 @pytest.mark.parametrize("name", ["slice.json", "claim.json", "template.json", "class.json"])

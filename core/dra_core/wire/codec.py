@@ -164,6 +164,10 @@ class Record(Generic[T]):
 
     def __init__(self, make: Callable[..., T], *fields: Field) -> None:
         self.make = make
+        self.use(fields)
+
+    def use(self, fields: tuple[Field, ...]) -> None:
+        """Take these fields from now on."""
         self.fields = fields
         self._names = frozenset(field.wire for field in fields)
 
