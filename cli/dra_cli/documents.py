@@ -126,7 +126,9 @@ def _objects(source: str, data: object) -> Iterator[Document]:
         raise InvalidValue(f"{source}: is not an object of the Kubernetes API")
     kind = data.get("kind")
     items = data.get("items")
-    if isinstance(kind, str) and kind.endswith("List") and isinstance(items, list):
+    if isinstance(kind, str) and kind.endswith("List"):
+        if not isinstance(items, list):
+            raise InvalidValue(f"{source}: a {kind} must have a list of items")
         for number, item in enumerate(items):
             if not isinstance(item, Mapping):
                 raise InvalidValue(f"{source}, item {number}: is not an object")

@@ -39,6 +39,8 @@ class _Around:
     published: frozenset[str]
 
 
+#: ``DeviceTolerationsMaxLength`` of the API.
+MAX_TOLERATIONS: Final = 16
 #: The usual selector of a class, of which the driver can be told without evaluating CEL.
 _DRIVER_ONLY: Final = re.compile(r"""\s*device\.driver\s*==\s*(['"])([a-z0-9.-]+)\1\s*""")
 
@@ -49,12 +51,14 @@ def warnings(objects: Sequence[AnyObject]) -> Iterator[Warned]:
     states = pools(slices)
     for state in states:
         yield from _pool(state)
+    for driver in sorted(drivers_of := {state.driver for state in states}):
+        yield from _driver(driver)
     for item in slices:
         for index, device in enumerate(item.spec.devices):
             where = f"spec.devices[{index}]"
             yield from _device(f"ResourceSlice {item.metadata.name}", where, device, item)
     classes = {o.metadata.name: o for o in objects if isinstance(o, DeviceClass)}
-    drivers: set[str] = {state.driver for state in states}
+    drivers: set[str] = set(drivers_of)
     if drivers:
         for found in classes.values():
             yield from _class(found, drivers)
@@ -74,6 +78,38 @@ def _pool(state: PoolState) -> Iterator[Warned]:
         yield Warned("pool", subject, "spec.pool", trouble)
 
 
+def _driver(name: str) -> Iterator[Warned]:
+    subject = f"driver {name}"
+    if "." not in name:
+        yield Warned(
+            "vendor-domain",
+            subject,
+            "spec.driver",
+            "has no dot; the name should end in a DNS domain of its vendor, e.g. 'gpu.example.com'",
+        )
+    if name != name.lower():
+        yield Warned(
+            "lower-case",
+            subject,
+            "spec.driver",
+            "should be in lower case; the API server takes it, CDI and file names may not",
+        )
+
+
+def _ranges(subject: str, where: str, device: Device) -> Iterator[Warned]:
+    """The API text asks for a minimum of zero or more; servers look only beside a step."""
+    for name, capacity in device.capacity.items():
+        policy = capacity.request_policy
+        span = policy.valid_range if policy else None
+        if span and span.minimum is not None and span.minimum.sign() < 0:
+            yield Warned(
+                "negative-minimum",
+                subject,
+                f"{where}.capacity[{name}].requestPolicy.validRange.min",
+                f"{span.minimum} is below zero, which the API's text rules out",
+            )
+
+
 def _device(subject: str, where: str, device: Device, item: ResourceSlice) -> Iterator[Warned]:
     prefix = f"{item.spec.driver}/"
     for kind, named in (("attributes", device.attributes), ("capacity", device.capacity)):
@@ -87,6 +123,7 @@ def _device(subject: str, where: str, device: Device, item: ResourceSlice) -> It
                     f"{name!r} and {short!r} mean the same, since names without a domain get that "
                     "of the driver; one hides the other",
                 )
+    yield from _ranges(subject, where, device)
     for resource in device.node_allocatable:
         if resource in device.node_allocatable_136:
             yield Warned(
@@ -142,6 +179,14 @@ def _claim(subject: str, where: str, spec: DeviceClaim, around: _Around) -> Iter
                 f"there is no DeviceClass {request.device_class_name!r} among the objects given; "
                 f"there are: {', '.join(sorted(classes))}",
             )
+        if len(request.tolerations) > MAX_TOLERATIONS:
+            yield Warned(
+                "many-tolerations",
+                subject,
+                f"{place}.tolerations",
+                f"has {len(request.tolerations)}, the API's text allows {MAX_TOLERATIONS}; servers "
+                "up to 1.37 do not look, later ones may",
+            )
         for index, toleration in enumerate(request.tolerations):
             yield from _toleration(
                 subject, f"{place}.tolerations[{index}]", toleration, around.taints
@@ -176,7 +221,14 @@ def _toleration(
             f"{where}.tolerationSeconds",
             "is ignored unless effect is NoExecute",
         )
-    if taints and not any(tolerates(toleration, taint) for taint in taints):
+    if not toleration.key and toleration.operator != "Exists":
+        yield Warned(
+            "empty-key",
+            subject,
+            where,
+            "an empty key tolerates something only with operator Exists",
+        )
+    elif taints and not any(tolerates(toleration, taint) for taint in taints):
         known = sorted({f"{t.key}={t.value}:{t.effect}" for t in taints})
         yield Warned(
             "tolerates-nothing",

@@ -128,6 +128,7 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "a zero byte": (b"kind: \0\n", "is not valid YAML"),
     "a word": ("hello", "is not an object of the Kubernetes API"),
     "a list": ("[1, 2]", "is not an object of the Kubernetes API"),
+    "a list without items": ("kind: List\napiVersion: v1", "must have a list of items"),
     "keys that are no text": ("1: 2", "is not an object of the Kubernetes API"),
     "a key twice": (CLASS + "kind: Pod\n", "the key 'kind' stands twice"),
     "a Python object": ("a: !!python/object/apply:os.system [id]", "is not valid YAML"),

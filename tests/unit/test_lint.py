@@ -11,6 +11,9 @@ import pytest
 
 from dra_core import lint, wire
 from dra_core.model.taints import DeviceTaint, DeviceToleration
+from dra_core.validation import objects
+from dra_core.validation.problems import ErrorType
+from dra_core.validation.servers import Server
 
 V1 = "resource.k8s.io/v1"
 
@@ -131,6 +134,32 @@ def test_tolerations_that_do_nothing(toleration: dict[str, Any], found: list[str
 
 def test_without_taints_tolerations_are_not_judged() -> None:
     assert codes(claim(tolerations=[{"key": "well", "operator": "Exists"}])) == []
+
+
+def test_rules_that_servers_do_not_enforce() -> None:
+    assert codes(claim(tolerations=[{"key": "k", "operator": "Exists"}] * 17)) == [
+        "many-tolerations"
+    ]
+    assert codes(claim(tolerations=[{"key": "k", "operator": "Exists"}] * 16)) == []
+    assert codes(claim(tolerations=[{"value": "v"}])) == ["empty-key"]
+    policy = {"default": "1", "validRange": {"min": "-1", "max": "8"}}
+    device = {"name": "d", "capacity": {"c": {"value": "8", "requestPolicy": policy}}}
+    assert codes(slice_("a", device)) == ["negative-minimum"]
+
+
+@pytest.mark.parametrize(
+    ("driver", "found"), [("gpu", ["vendor-domain"]), ("GPU.example.com", ["lower-case"])]
+)
+def test_names_of_drivers(driver: str, found: list[str]) -> None:
+    data = slice_("a", {"name": "d"})
+    data["spec"]["driver"] = driver
+    assert codes(data) == found
+
+
+def test_an_update_does_not_change_the_kind() -> None:
+    (problem,) = objects.validate_update(claim(), class_(), Server())
+    assert (problem.field, problem.type) == ("kind", ErrorType.INVALID)
+    assert objects.validate_update(class_(), class_(), Server()) == []
 
 
 def test_an_empty_key_needs_exists() -> None:

@@ -13,7 +13,7 @@ from dra_core.validation import (
     slices,
     taint_rules,
 )
-from dra_core.validation.problems import Problem
+from dra_core.validation.problems import Path, Problem, invalid
 from dra_core.validation.servers import Server
 
 JSON = dict[str, Any]
@@ -24,6 +24,15 @@ _CREATE: Final[Mapping[str, Callable[[JSON, Server], list[Problem]]]] = {
     "ResourceClaim": claims.validate_create,
     "ResourceClaimTemplate": claims.validate_template_create,
     "ResourceSlice": slices.validate_create,
+}
+
+
+_UPDATE: Final[Mapping[str, Callable[[JSON, JSON, Server], list[Problem]]]] = {
+    "DeviceClass": classes.validate_update,
+    "DeviceTaintRule": taint_rules.validate_update,
+    "ResourceClaim": claims.validate_update,
+    "ResourceClaimTemplate": claims.validate_template_update,
+    "ResourceSlice": slices.validate_update,
 }
 
 
@@ -38,3 +47,11 @@ def drop_disabled(obj: JSON, server: Server) -> JSON:
 def validate_create(obj: JSON, server: Server) -> list[Problem]:
     """The server's verdict on a new object in v1; empty if it takes it."""
     return _CREATE[obj["kind"]](obj, server)
+
+
+def validate_update(new: JSON, old: JSON, server: Server) -> list[Problem]:
+    """The server's verdict on replacing ``old``, as stored, by ``new``, both in v1."""
+    if new["kind"] != old["kind"]:
+        detail = f"does not fit: the object is a {old['kind']}, and stays one"
+        return [invalid(Path("kind"), new["kind"], detail)]
+    return _UPDATE[old["kind"]](new, old, server)
