@@ -59,7 +59,7 @@ def _tried(mutant: dict[str, Any]) -> dict[str, bool]:
 
 
 def _run(copy: Path, test: str) -> int:
-    sources = os.pathsep.join(str(copy / part) for part in ("core", "driver", "protos"))
+    sources = os.pathsep.join(str(copy / part) for part in ("cli", "core", "driver", "protos"))
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
     done = subprocess.run(
         command,
