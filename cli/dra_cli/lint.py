@@ -11,12 +11,13 @@ import click
 
 from dra_cli.documents import Document, load
 from dra_core import lint as rules
-from dra_core import wire
+from dra_core import pod_lint, wire
 from dra_core.errors import InvalidObject, InvalidValue
 from dra_core.validation import objects
 from dra_core.validation.servers import GATES, Server, server
 from dra_core.wire.versions import GROUP
 
+_POD: Final = ("v1", "Pod")
 _NEWEST: Final = f"1.{max(GATES)}"
 
 
@@ -71,14 +72,16 @@ def lint(
 
     Errors have the field paths and types of the API server. Warnings are about what is legal:
     pools that are incomplete or contradictory, names that hide each other, tolerations that
-    tolerate nothing, fields that the server drops. Objects of other groups are passed over.
+    tolerate nothing, fields that the server drops, pods that request what a claim brings as well.
+    Objects of other groups are passed over otherwise.
 
     Exit status: 0 without errors, 1 with errors, 2 if a file cannot be read.
     """
     target = server(kubernetes_version, _gates(feature_gates))
     documents = [d for name in files for d in load(name)]
     ours = [d for d in documents if str(d.data.get("apiVersion", "")).startswith(f"{GROUP}/")]
-    findings = _findings(ours, target)
+    pods = [d.data for d in documents if (d.data.get("apiVersion"), d.data.get("kind")) == _POD]
+    findings = _findings(ours, target, pods)
     passed_over = len(documents) - len(ours)
     if output == "json":
         click.echo(_json(findings, len(ours), passed_over, target))
@@ -98,7 +101,9 @@ def _gates(text: str) -> Mapping[str, bool]:
     return gates
 
 
-def _findings(documents: Iterable[Document], target: Server) -> list[Finding]:
+def _findings(
+    documents: Iterable[Document], target: Server, pods: Sequence[Mapping[str, Any]]
+) -> list[Finding]:
     findings: list[Finding] = []
     values: list[wire.AnyObject] = []
     for document in documents:
@@ -106,7 +111,7 @@ def _findings(documents: Iterable[Document], target: Server) -> list[Finding]:
         findings += found
         if value is not None:
             values.append(value)
-    for warned in rules.warnings(values):
+    for warned in [*rules.warnings(values), *pod_lint.warnings(pods, values)]:
         fields = (warned.subject, warned.field, warned.code, warned.message)
         findings.append(Finding("warning", "", *fields))
     return findings

@@ -42,7 +42,7 @@ class _Around:
 #: ``DeviceTolerationsMaxLength`` of the API.
 MAX_TOLERATIONS: Final = 16
 #: The usual selector of a class, of which the driver can be told without evaluating CEL.
-_DRIVER_ONLY: Final = re.compile(r"""\s*device\.driver\s*==\s*(['"])([a-z0-9.-]+)\1\s*""")
+DRIVER_ONLY: Final = re.compile(r"""\s*device\.driver\s*==\s*(['"])([a-z0-9.-]+)\1\s*""")
 
 
 def warnings(objects: Sequence[AnyObject]) -> Iterator[Warned]:
@@ -137,7 +137,7 @@ def _device(subject: str, where: str, device: Device, item: ResourceSlice) -> It
 
 def _class(found: DeviceClass, drivers: set[str]) -> Iterator[Warned]:
     for index, selector in enumerate(found.spec.selectors):
-        match = _DRIVER_ONLY.fullmatch(selector.expression or "")
+        match = DRIVER_ONLY.fullmatch(selector.expression or "")
         if match and match[2] not in drivers:
             yield Warned(
                 "class-without-devices",
@@ -170,7 +170,7 @@ def _published(slices: Iterable[ResourceSlice]) -> frozenset[str]:
 
 def _claim(subject: str, where: str, spec: DeviceClaim, around: _Around) -> Iterator[Warned]:
     classes, published = around.classes, around.published
-    for place, request in _requests(where, spec):
+    for place, request in requests_of(where, spec):
         if classes and request.device_class_name not in classes:
             yield Warned(
                 "unknown-class",
@@ -202,7 +202,8 @@ def _claim(subject: str, where: str, spec: DeviceClaim, around: _Around) -> Iter
                 )
 
 
-def _requests(where: str, spec: DeviceClaim) -> Iterator[tuple[str, ExactRequest]]:
+def requests_of(where: str, spec: DeviceClaim) -> Iterator[tuple[str, ExactRequest]]:
+    """Each request and subrequest, with its place below ``where``."""
     for index, request in enumerate(spec.requests):
         place = f"{where}.requests[{index}]"
         if request.exactly is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dra_core import lint, wire
+from dra_core import lint, pod_lint, wire
 from dra_core.model.taints import DeviceTaint, DeviceToleration
 from dra_core.validation import objects
 from dra_core.validation.problems import ErrorType
@@ -173,3 +173,31 @@ def test_a_resource_in_both_shapes_is_named() -> None:
         (Path(__file__).parents[1] / "data" / "wire" / "objects" / "slice.json").read_text()
     )
     assert "counted-twice" in codes(data)
+
+
+@pytest.mark.parametrize(
+    ("resources", "found"),
+    [
+        ({"claims": [{"name": "gpu"}], "requests": {"cpu": "4"}}, ["counted-twice"]),
+        ({"claims": [{"name": "gpu"}], "limits": {"cpu": "4"}}, ["counted-twice"]),
+        ({"claims": [{"name": "gpu"}], "requests": {"memory": "1Gi"}}, []),
+        ({"requests": {"cpu": "4"}}, []),
+        ({}, []),
+    ],
+)
+@pytest.mark.parametrize("shape", ["nodeAllocatableResources", "nodeAllocatableResourceMappings"])
+def test_a_pod_that_requests_what_its_claim_brings(
+    resources: dict[str, Any], found: list[str], shape: str
+) -> None:
+    mapping: dict[str, Any] = {"mapping": {"deviceMultiplier": "8"}}
+    device = {"name": "d", shape: {"cpu": mapping if shape.endswith("Resources") else {}}}
+    objects_ = [wire.read(o) for o in (slice_("a", device), class_(), claim())]
+    container = {"name": "c", "resources": resources}
+    claims = [{"name": "gpu", "resourceClaimName": "c"}]
+    pod = {"metadata": {"name": "p"}, "spec": {"resourceClaims": claims, "containers": [container]}}
+    assert [w.code for w in pod_lint.warnings([pod], objects_)] == found
+
+
+@pytest.mark.parametrize("pod", [{}, {"spec": 5}, {"spec": {"containers": [5, {"resources": []}]}}])
+def test_a_pod_that_makes_no_sense_is_passed_over(pod: dict[str, Any]) -> None:
+    assert list(pod_lint.warnings([pod], [])) == []
