@@ -15,6 +15,7 @@ from dra_core import pod_lint, wire
 from dra_core.errors import InvalidObject, InvalidValue
 from dra_core.validation import objects
 from dra_core.validation.servers import GATES, Server, server
+from dra_core.wire.dropped import dropped_fields
 from dra_core.wire.versions import GROUP
 
 _POD: Final = ("v1", "Pod")
@@ -129,7 +130,7 @@ def _checked(document: Document, target: Server) -> tuple[list[Finding], wire.An
     except InvalidObject as error:
         return [finding("error", "", "Undecodable", str(error))], None
     kept = objects.drop_disabled(data, target)
-    dropped = sorted(set(_missing("", data.get("spec"), kept.get("spec"))))
+    dropped = sorted(set(dropped_fields(data.get("spec"), kept.get("spec"))))
     found = [
         finding(
             "warning",
@@ -144,23 +145,6 @@ def _checked(document: Document, target: Server) -> tuple[list[Finding], wire.An
         for problem in objects.validate_create(kept, target)
     ]
     return found, value
-
-
-def _missing(path: str, sent: object, stored: object) -> list[str]:
-    """Fields that were there and are no more, list items without their index."""
-    if isinstance(sent, Mapping):
-        have = stored if isinstance(stored, Mapping) else {}
-        found: list[str] = []
-        for key, value in sent.items():
-            here = f"{path}.{key}" if path else str(key)
-            if key not in have:
-                found += [here] if value not in (None, [], {}, "") else []
-            else:
-                found += _missing(here, value, have[key])
-        return found
-    if isinstance(sent, list) and isinstance(stored, list):
-        return [p for a, b in zip(sent, stored, strict=False) for p in _missing(f"{path}[]", a, b)]
-    return []
 
 
 def _name(data: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import re
 from typing import Final, NewType
 
+from dra_core import formats
 from dra_core.errors import InvalidName
 
 NodeName = NewType("NodeName", str)
@@ -22,8 +23,6 @@ PodUID = NewType("PodUID", str)
 #: Bytes that ``sockaddr_un.sun_path`` takes on Linux, less the closing NUL.
 SOCKET_PATH_MAX: Final = 107
 
-_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_C_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CDI_VENDOR: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _CDI_CLASS: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_-]*[A-Za-z0-9])?")
 _CDI_DEVICE: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?")
@@ -38,26 +37,28 @@ def _check(what: str, value: str, fits: bool, rule: str) -> None:
 
 def check_dns_label(what: str, value: str) -> str:
     """RFC 1123 label: at most 63 of a-z, 0-9 and '-', alphanumeric at both ends."""
-    fits = len(value) <= 63 and bool(_LABEL.fullmatch(value))
-    _check(what, value, fits, "use a DNS label, at most 63 of a-z, 0-9 and '-', e.g. 'gpu-0'")
+    _check(
+        what,
+        value,
+        formats.is_dns_label(value),
+        "use a DNS label, at most 63 of a-z, 0-9 and '-', e.g. 'gpu-0'",
+    )
     return value
-
-
-def _is_subdomain(value: str, limit: int = 253) -> bool:
-    return 0 < len(value) <= limit and all(_LABEL.fullmatch(part) for part in value.split("."))
 
 
 def check_dns_subdomain(what: str, value: str, limit: int = 253) -> str:
     """RFC 1123 subdomain: labels (here without the limit of 63) joined by dots."""
     rule = f"use a DNS subdomain in lower case of at most {limit} characters, e.g. 'node-1.example'"
-    _check(what, value, _is_subdomain(value, limit), rule)
+    _check(what, value, formats.is_dns_subdomain(value, limit), rule)
     return value
 
 
 def check_driver_name(value: str) -> DriverName:
     """``ResourceSlice.spec.driver``: a DNS subdomain of at most 63 characters."""
     rule = "use a DNS subdomain of at most 63 characters that ends in a domain of the vendor"
-    _check("driver name", value, _is_subdomain(value, 63), f"{rule}, e.g. 'gpu.example.com'")
+    _check(
+        "driver name", value, formats.is_dns_subdomain(value, 63), f"{rule}, e.g. 'gpu.example.com'"
+    )
     return DriverName(value)
 
 
@@ -68,7 +69,9 @@ def check_node_name(value: str) -> NodeName:
 
 def check_pool_name(value: str) -> PoolName:
     """``ResourceSlice.spec.pool.name``: DNS subdomains joined by '/', 253 characters together."""
-    fits = 0 < len(value) <= 253 and all(_is_subdomain(part) for part in value.split("/"))
+    fits = 0 < len(value) <= 253 and all(
+        formats.is_dns_subdomain(part) for part in value.split("/")
+    )
     _check("pool name", value, fits, "use DNS subdomains joined by '/', at most 253 characters")
     return PoolName(value)
 
@@ -76,9 +79,9 @@ def check_pool_name(value: str) -> PoolName:
 def check_qualified_name(what: str, value: str) -> str:
     """Attribute or capacity name: C identifier of at most 32, perhaps behind ``domain/`` (63)."""
     domain, slash, identifier = value.rpartition("/")
-    fits = len(identifier) <= 32 and bool(_C_IDENTIFIER.fullmatch(identifier))
+    fits = len(identifier) <= 32 and formats.is_c_identifier(identifier)
     if slash:
-        fits = fits and _is_subdomain(domain, 63)
+        fits = fits and formats.is_dns_subdomain(domain, 63)
     rule = "use a C identifier of at most 32 characters, optionally after '<domain>/'"
     _check(what, value, fits, rule)
     return value

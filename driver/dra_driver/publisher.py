@@ -36,8 +36,9 @@ from dra_core.errors import (
     InvalidValue,
 )
 from dra_core.model.devices import check_device
-from dra_core.model.slices import Pool, PublishedSlice, check_pools
+from dra_core.model.slices import Pool, PublishedSlice, check_pool
 from dra_core.names import DriverName, NodeName, PoolName
+from dra_core.wire.dropped import dropped_fields
 from dra_driver.ports import Changed, SliceApi
 
 _log = structlog.get_logger(__name__)
@@ -205,8 +206,7 @@ class Publisher:
     def run(self) -> None:
         """Publish until stopped."""
         while not self._stopping.is_set():
-            done = self._converge()
-            self._gather(None if done else _backoff(self._failures))
+            self._gather(self._converge())
 
     def _gather(self, wait: float | None) -> None:
         """Take in messages until there is something to do, at most ``wait`` seconds."""
@@ -247,7 +247,7 @@ class Publisher:
             try:
                 if pool.name in pools:
                     raise InvalidValue(f"there are two pools named {pool.name!r}")  # noqa: TRY301
-                pools[pool.name] = check_pools([self._sound(pool)])[0]
+                pools[pool.name] = check_pool(self._sound(pool))
             except InvalidValue as error:
                 troubles.append(str(error))
                 self._report(f"pool {pool.name}", "pool not changed", str(error))
@@ -289,19 +289,19 @@ class Publisher:
                 self._report(subject, "device left out", str(error))
         return replace(pool, devices=tuple(devices))
 
-    def _converge(self) -> bool:
-        """Write what is missing; False if it has to be tried again."""
+    def _converge(self) -> float | None:
+        """Write what is missing; in how many seconds to try again, None if it is done."""
         if self._slices is None:
             self._trouble = "the slices in the cluster have not been listed yet, see the log"
-            return True  # the first list wakes us
+            return None  # the first list wakes us
         if self._pools is None:
             self._trouble = "the driver has not said yet which devices there are"
-            return True  # its answer wakes us
+            return None  # its answer wakes us
         self._owner = None  # the Node may be another one under the same name
         troubles = []
         for work in [*map(self._publishing, self._pools.values()), self._withdraw]:
             if self._stopping.is_set():
-                return True
+                return None
             try:
                 work()
             except DraError as error:
@@ -312,10 +312,11 @@ class Publisher:
         self._trouble = f"cannot publish: {'; '.join(troubles)}" if troubles else ""
         if troubles:
             self._failures += 1
-            _log.warning("cannot publish", errors=troubles, retry_seconds=_backoff(self._failures))
-            return False
+            wait = _backoff(self._failures)
+            _log.warning("cannot publish", errors=troubles, retry_seconds=round(wait, 2))
+            return wait
         self._failures = 0
-        return True
+        return None
 
     def _publishing(self, pool: Pool) -> Callable[[], None]:
         return lambda: self._publish(pool)
@@ -417,27 +418,10 @@ class Publisher:
         self._slices = {item["metadata"]["name"]: item for item in self._api.list().items}
 
     def _report_dropped(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
-        dropped = set(_missing("", sent, stored)) - self._dropped
+        dropped = set(dropped_fields(sent, stored)) - self._dropped
         if dropped:
             self._dropped |= dropped
             _log.warning("the API server dropped fields", fields=sorted(dropped))
-
-
-def _missing(path: str, sent: object, stored: object) -> list[str]:
-    """Paths of fields that were sent and are not there, list items without their index."""
-    if isinstance(sent, Mapping):
-        have = stored if isinstance(stored, Mapping) else {}
-        found: list[str] = []
-        for key, value in sent.items():
-            here = f"{path}.{key}" if path else str(key)
-            if key not in have:
-                found += [here] if value not in (None, [], {}) else []
-            else:
-                found += _missing(here, value, have[key])
-        return found
-    if isinstance(sent, list) and isinstance(stored, list):
-        return [p for a, b in zip(sent, stored, strict=False) for p in _missing(f"{path}[]", a, b)]
-    return []
 
 
 def _versions(items: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

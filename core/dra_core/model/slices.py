@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -88,16 +88,12 @@ class PublishedSlice:
     devices: tuple[Device, ...]
 
 
-def check_pools(pools: Sequence[Pool]) -> Sequence[Pool]:
-    """What would make a pool invalid to the allocator: bad names, and names used twice."""
-    for pool in pools:
-        names.check_pool_name(pool.name)
-        _once(f"pool {pool.name!r} has two devices named", [d.name for d in pool.devices])
-    _once("there are two pools named", [pool.name for pool in pools])
-    return pools
-
-
-def _once(where: str, found: Sequence[str]) -> None:
-    twice = [name for name, count in Tally(found).items() if count > 1]
+def check_pool(pool: Pool) -> Pool:
+    """What would make a pool invalid to the allocator: a bad name, or a device named twice."""
+    names.check_pool_name(pool.name)
+    twice = [name for name, n in Tally(d.name for d in pool.devices).items() if n > 1]
     if twice:
-        raise InvalidValue(f"{where} {twice[0]!r}; names must be unique")
+        raise InvalidValue(
+            f"pool {pool.name!r} has two devices named {twice[0]!r}; names must be unique"
+        )
+    return pool

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dra_core.validation import claim_gates, claims, configurations, field_rules, formats, metadata
+from dra_core import formats
+from dra_core.validation import claim_gates, claims, configurations, field_rules, metadata
 from dra_core.validation import claim_shapes as shapes
 from dra_core.validation.field_rules import Problems
 from dra_core.validation.problems import Path, Problem, invalid

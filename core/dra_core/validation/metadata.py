@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from dra_core.formats import is_dns_subdomain, is_label_key
 from dra_core.validation import names
-from dra_core.validation.formats import is_dns_subdomain, is_label_key
 from dra_core.validation.problems import (
     ErrorType,
     Path,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dra_core.validation.formats import (
+from dra_core.formats import (
     is_c_identifier,
     is_dns_label,
     is_dns_subdomain,

@@ -8,7 +8,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dra_core.validation import claim_gates, configurations, field_rules, formats, names
+from dra_core import formats
+from dra_core.validation import claim_gates, configurations, field_rules, names
 from dra_core.validation.field_rules import Problems
 from dra_core.validation.problems import Path, invalid, not_supported, required
 from dra_core.validation.servers import Server

@@ -1,4 +1,4 @@
-"""``@case("REG-01")``: this test shows a rule of docs/failure-cases.md through a real edge."""
+"""``@case("REG-01")``: this test shows part of a rule in tests/data/failure-cases.txt."""
 
 from __future__ import annotations
 
