@@ -2,4 +2,9 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["testcluster.fixtures", "dra_testing.rules", "dra_testing.fixtures"]
+pytest_plugins = [
+    "testcluster.fixtures",
+    "dra_testing.rules",
+    "dra_testing.fixtures",
+    "dra_testing.cel_fixtures",
+]

@@ -1,4 +1,4 @@
-"""The command line: ``dra lint``.
+"""The command line: ``dra cel``, ``dra lint``.
 
 Exit status: 0 if all is well, 1 if something is wrong with what was looked at, 2 if the call or an
 input cannot be understood.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from dra_cli import lint
+from dra_cli import cel, lint
 from dra_core.errors import DraError
 
 PROGRAM = "dra"
@@ -51,4 +51,5 @@ def cli() -> None:
     """
 
 
+cli.add_command(cel.cel)
 cli.add_command(lint.lint)

@@ -11,7 +11,7 @@ import click
 
 from dra_cli.documents import Document, load
 from dra_core import lint as rules
-from dra_core import pod_lint, wire
+from dra_core import pod_lint, selector_lint, wire
 from dra_core.errors import InvalidObject, InvalidValue
 from dra_core.validation import objects
 from dra_core.validation.servers import GATES, Server, server
@@ -112,7 +112,12 @@ def _findings(
         findings += found
         if value is not None:
             values.append(value)
-    for warned in [*rules.warnings(values), *pod_lint.warnings(pods, values)]:
+    warned_of = [
+        *rules.warnings(values),
+        *selector_lint.warnings(values),
+        *pod_lint.warnings(pods, values),
+    ]
+    for warned in warned_of:
         fields = (warned.subject, warned.field, warned.code, warned.message)
         findings.append(Finding("warning", "", *fields))
     return findings

@@ -1,0 +1,393 @@
+"""Evaluation without counting: each step becomes a function of the variables.
+
+Errors are exceptions here. The deadline is looked at in loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import itemgetter
+from typing import Any
+
+from dra_core.cel.deadline import Clock
+from dra_core.cel.faults import EvalError, no_such_overload
+from dra_core.cel.lookup import at, find
+from dra_core.cel.operations import UNSET, given, is_empty, is_member, iterated, made, put
+from dra_core.cel.plan import (
+    Attribute,
+    AttributeStep,
+    CallStep,
+    Conditional,
+    ConstStep,
+    EqualStep,
+    FoldStep,
+    GrowStep,
+    ListStep,
+    LogicStep,
+    MapStep,
+    MemberStep,
+    NotFalseStep,
+    ObjectStep,
+    OrStep,
+    Qualifier,
+    Relative,
+    Slots,
+    Step,
+    Variable,
+)
+from dra_core.cel.values import (
+    NONE,
+    Map,
+    Optional,
+    Value,
+    equal,
+)
+
+#: The variables of a run by slot; the last one is the clock.
+Env = list[Any]
+Run = Callable[[Env], Value]
+
+
+class Raised:
+    """An accumulator whose last step failed: reading it fails in the same way."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: EvalError) -> None:
+        self.error = error
+
+
+def compiled(step: Step) -> Run:
+    """The function that evaluates a step."""
+    return _Compiler().run(step)
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self._makers: dict[type[Step], Callable[[Any], Run]] = {
+            ConstStep: _constant,
+            AttributeStep: self._attribute_step,
+            LogicStep: self._logic,
+            EqualStep: self._equal,
+            CallStep: self._call,
+            GrowStep: self._grow,
+            NotFalseStep: self._not_false,
+            MemberStep: self._member,
+            OrStep: self._or,
+            ListStep: self._list,
+            MapStep: self._map,
+            ObjectStep: self._object,
+            FoldStep: self._fold,
+        }
+        #: The first values of accumulators, by slot.
+        self._inits: dict[int, Run] = {}
+
+    def run(self, step: Step) -> Run:
+        return self._makers[type(step)](step)
+
+    # -- attributes --------------------------------------------------------------------------------
+    def _attribute_step(self, step: AttributeStep) -> Run:
+        read = self._attribute(step.attribute)
+        if not step.presence:
+            return read
+
+        def present(env: Env) -> Value:
+            value = read(env)
+            return value.has_value if type(value) is Optional else value
+
+        return present
+
+    def _attribute(self, attribute: Attribute) -> Run:
+        if isinstance(attribute, Conditional):
+            return self._conditional(attribute)
+        keys = _plain_keys(attribute.qualifiers)
+        if isinstance(attribute, Variable):
+            if attribute.accu is None:
+                slot = attribute.slot
+                if keys is not None:
+                    return _plain_path(slot, keys)
+                return _qualified(itemgetter(slot), self._qualifiers(attribute))
+            start = self._accumulator(attribute.accu)
+        else:
+            assert isinstance(attribute, Relative)  # noqa: S101
+            start = self.run(attribute.operand)
+        return _qualified(start, self._qualifiers(attribute)) if attribute.qualifiers else start
+
+    def _accumulator(self, slots: Slots) -> Run:
+        slot, grows, init = slots.accu, slots.grows, self._inits[slots.accu]
+
+        def accumulator(env: Env) -> Value:
+            value = env[slot]
+            if value is UNSET:
+                value = env[slot] = started(init, env)
+                env[grows] = is_empty(value)
+                if env[grows]:
+                    value = env[slot] = [] if type(value) is list else Map({})
+            if type(value) is Raised:
+                raise value.error
+            return value
+
+        return accumulator
+
+    def _conditional(self, attribute: Conditional) -> Run:
+        condition = self.run(attribute.condition)
+        truthy = self._attribute(attribute.truthy)
+        falsy = self._attribute(attribute.falsy)
+
+        def conditional(env: Env) -> Value:
+            decided = condition(env)
+            if decided is True:
+                return truthy(env)
+            if decided is False:
+                return falsy(env)
+            raise no_such_overload()
+
+        return conditional
+
+    def _qualifiers(self, attribute: Attribute) -> list[tuple[bool, bool, Value, Run | None]]:
+        return [
+            (
+                qualifier.optional,
+                qualifier.test,
+                qualifier.value,
+                None if qualifier.attribute is None else self._attribute(qualifier.attribute),
+            )
+            for qualifier in attribute.qualifiers
+        ]
+
+    # -- operators and calls -----------------------------------------------------------------------
+    def _logic(self, step: LogicStep) -> Run:
+        runs = [self.run(term) for term in step.terms]
+        decided_by = step.decided_by
+
+        def logic(env: Env) -> Value:
+            failure: EvalError | None = None
+            for run in runs:
+                try:
+                    value = run(env)
+                except EvalError as error:
+                    failure = failure or error
+                    continue
+                if value is decided_by:
+                    return value
+                if type(value) is not bool:
+                    failure = failure or no_such_overload()
+            if failure is not None:
+                raise failure
+            return not decided_by
+
+        return logic
+
+    def _equal(self, step: EqualStep) -> Run:
+        left, right = (self.run(arg) for arg in step.args)
+        if not step.negated:
+            return lambda env: equal(left(env), right(env))
+
+        def unequal(env: Env) -> Value:
+            a, b = left(env), right(env)
+            try:
+                return not equal(a, b)
+            except EvalError:
+                return True  # what cannot be compared is not equal
+
+        return unequal
+
+    def _call(self, step: CallStep) -> Run:
+        call = step.call
+        runs = [self.run(arg) for arg in step.args]
+        if len(runs) == 1:
+            (only,) = runs
+            return lambda env: call(only(env))
+        if len(runs) == 2:
+            first, second = runs
+            if step.copies:
+                return _copying(call, first, second)
+            return lambda env: call(first(env), second(env))
+        return lambda env: call(*[run(env) for run in runs])
+
+    def _grow(self, step: GrowStep) -> Run:
+        runs = [self.run(arg) for arg in step.args]
+        slot, call, grow = step.slots.grows, step.call, step.grow
+
+        def growing(env: Env) -> Value:
+            values = [run(env) for run in runs]
+            return grow(call, *values) if env[slot] else call(*values)
+
+        return growing
+
+    def _not_false(self, step: NotFalseStep) -> Run:
+        run = self.run(step.args[0])
+
+        def not_false(env: Env) -> Value:
+            try:
+                value = run(env)
+            except EvalError:
+                return True
+            return value if type(value) is bool else True
+
+        return not_false
+
+    def _member(self, step: MemberStep) -> Run:
+        run, keys = self.run(step.arg), step.keys
+        return lambda env: is_member(run(env), keys)
+
+    def _or(self, step: OrStep) -> Run:
+        left, right, unwrap = self.run(step.left), self.run(step.right), step.unwrap
+
+        def either(env: Env) -> Value:
+            value = left(env)
+            if type(value) is not Optional:
+                raise no_such_overload()
+            if not value.has_value:
+                return right(env)
+            return value.value if unwrap else value
+
+        return either
+
+    # -- containers --------------------------------------------------------------------------------
+    def _list(self, step: ListStep) -> Run:
+        runs = [self.run(item) for item in step.items]
+        optional = step.optional
+        if not optional:
+            return lambda env: [run(env) for run in runs]
+
+        def items(env: Env) -> Value:
+            found = []
+            for place, run in enumerate(runs):
+                value = run(env)
+                if place in optional:
+                    if not given(value):
+                        continue
+                    value = value.value
+                found.append(value)
+            return found
+
+        return items
+
+    def _map(self, step: MapStep) -> Run:
+        pairs = [
+            (self.run(key), self.run(value))
+            for key, value in zip(step.keys, step.values, strict=True)
+        ]
+        optional = step.optional
+
+        def entries(env: Env) -> Value:
+            found: dict[Any, tuple[Value, Value]] = {}
+            for place, (key_run, value_run) in enumerate(pairs):
+                key, value = key_run(env), value_run(env)
+                put(found, key, value, optional=place in optional)
+            return Map(found)
+
+        return entries
+
+    def _object(self, step: ObjectStep) -> Run:
+        runs = [self.run(value) for value in step.values]
+        return lambda env: made(step, [run(env) for run in runs])
+
+    # -- loops -------------------------------------------------------------------------------------
+    def _fold(self, step: FoldStep) -> Run:
+        slots = step.slots
+        over = self.run(step.range)
+        self._inits[slots.accu] = self.run(slots.init)
+        condition, body, result = (self.run(s) for s in (step.condition, step.step, step.result))
+        accu, grows, var, var2, pairs = slots.accu, slots.grows, slots.var, slots.var2, step.pairs
+
+        def fold(env: Env) -> Value:
+            items = iterated(over(env), pairs=pairs)
+            env[accu], env[grows] = UNSET, None
+            clock: Clock = env[-1]
+            for item in items:
+                if pairs:
+                    env[var], env[var2] = item
+                else:
+                    env[var] = item
+                try:
+                    if condition(env) is False:
+                        break
+                except EvalError:
+                    pass  # undecided: the loop goes on
+                try:
+                    env[accu] = body(env)
+                except EvalError as error:
+                    env[accu] = Raised(error)
+                clock.tick()
+            return result(env)
+
+        return fold
+
+
+def _copying(call: Callable[..., Value], left: Run, right: Run) -> Run:
+    def copying(env: Env) -> Value:
+        value = call(left(env), right(env))
+        if type(value) is list:
+            env[-1].copied(len(value))
+        return value
+
+    return copying
+
+
+def _constant(step: ConstStep) -> Run:
+    value = step.value
+    return lambda _: value
+
+
+def started(init: Run, env: Env) -> Value:
+    """The first value of an accumulator, or that it has none."""
+    try:
+        return init(env)
+    except EvalError as error:
+        return Raised(error)
+
+
+def _plain_keys(qualifiers: Iterable[Qualifier]) -> list[str] | None:
+    """The keys of a path of nothing but names."""
+    keys = []
+    for one in qualifiers:
+        if one.attribute is not None or one.optional or one.test or type(one.value) is not str:
+            return None
+        keys.append(one.value)
+    return keys
+
+
+def _plain_path(slot: int, keys: list[str]) -> Run:
+    def path(env: Env) -> Value:
+        value = env[slot]
+        if type(value) is Optional:
+            return qualified(value, [(False, False, key, None) for key in keys], env)
+        for key in keys:
+            if type(value) is Map and (found := value.entries.get(key)) is not None:
+                value = found[1]
+            else:
+                value = at(value, key)
+        return value
+
+    return path if keys else itemgetter(slot)
+
+
+def _qualified(start: Run, qualifiers: list[tuple[bool, bool, Value, Run | None]]) -> Run:
+    return lambda env: qualified(start(env), qualifiers, env)
+
+
+def qualified(
+    value: Value, qualifiers: list[tuple[bool, bool, Value, Run | None]], env: Env
+) -> Value:
+    """Follow a path. From the first optional part on, what is not there makes the whole empty."""
+    through = type(value) is Optional
+    if through:
+        if not value.has_value:
+            return value
+        value = value.value
+    for optional, test, constant, run in qualifiers:
+        key = constant if run is None else run(env)
+        through = through or optional
+        if through or test:
+            found = find(value, key)
+            if not through:
+                value = found is not None
+            elif found is None:
+                return NONE
+            else:
+                value = found[0]
+        else:
+            value = at(value, key)
+    return Optional(has_value=True, value=value) if through else value
