@@ -15,7 +15,7 @@ from dra_core.model.claims import Claim, ClaimTemplate
 from dra_core.model.devices import Device
 from dra_core.model.requests import DeviceClaim, DeviceClass, ExactRequest
 from dra_core.model.slices import ResourceSlice
-from dra_core.model.taints import DeviceTaint, DeviceTaintRule, DeviceToleration
+from dra_core.model.taints import DeviceTaint, DeviceTaintRule, DeviceToleration, Effect
 from dra_core.pools import PoolState, pools
 from dra_core.wire import AnyObject
 
@@ -110,6 +110,19 @@ def _ranges(subject: str, where: str, device: Device) -> Iterator[Warned]:
             )
 
 
+def _terms(subject: str, where: str, device: Device) -> Iterator[Warned]:
+    """The API text asks for exactly one term; servers look at that in the slice's spec only."""
+    terms = device.node_selector.terms if device.node_selector else ()
+    if len(terms) > 1:
+        yield Warned(
+            "several-terms",
+            subject,
+            f"{where}.nodeSelector.nodeSelectorTerms",
+            f"has {len(terms)} terms, the API's text allows one; servers up to 1.37 do not look, "
+            "later ones may",
+        )
+
+
 def _device(subject: str, where: str, device: Device, item: ResourceSlice) -> Iterator[Warned]:
     prefix = f"{item.spec.driver}/"
     for kind, named in (("attributes", device.attributes), ("capacity", device.capacity)):
@@ -124,6 +137,7 @@ def _device(subject: str, where: str, device: Device, item: ResourceSlice) -> It
                     "of the driver; one hides the other",
                 )
     yield from _ranges(subject, where, device)
+    yield from _terms(subject, where, device)
     for resource in device.node_allocatable:
         if resource in device.node_allocatable_136:
             yield Warned(
@@ -221,6 +235,13 @@ def _toleration(
             subject,
             f"{where}.tolerationSeconds",
             "is ignored unless effect is NoExecute",
+        )
+    if toleration.effect == Effect.NONE.value:
+        yield Warned(
+            "no-effect",
+            subject,
+            f"{where}.effect",
+            "None tolerates taints that do nothing: write NoSchedule or NoExecute, or leave it out",
         )
     if not toleration.key and toleration.operator != "Exists":
         yield Warned(

@@ -8,7 +8,6 @@ are per server (and 40 % as many updates).
 from __future__ import annotations
 
 import collections
-import contextlib
 import copy
 import json
 import math
@@ -28,7 +27,15 @@ from dra_core.validation.servers import Server
 from dra_core.validation.slice_gates import drop_disabled
 from dra_core.validation.slices import validate_create, validate_update
 from dra_testing import slice_objects
-from dra_testing.verdicts import PANIC, Judge, Verdict, difference, path_of, update_verdict
+from dra_testing.verdicts import (
+    PANIC,
+    Judge,
+    Verdict,
+    difference,
+    nodes,
+    path_of,
+    update_verdict,
+)
 from testcluster import start
 from testcluster.cluster import Cluster
 from testcluster.fixtures import unique_name
@@ -60,7 +67,10 @@ def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
     version, gates = request.param.split("-")
     if gates == "on":
         name = {"1.37.2": "control_plane", "1.36.3": "control_plane_136"}[version]
-        with Judge(request.getfixturevalue(name)) as judge, _nodes(judge.cluster):
+        with (
+            Judge(request.getfixturevalue(name)) as judge,
+            nodes(judge.cluster, *slice_objects.NODES),
+        ):
             yield judge
         return
     cluster = _without_gates(version, GATES[gates])
@@ -69,19 +79,6 @@ def judge(request: pytest.FixtureRequest) -> Iterator[Judge]:
             yield judge
     finally:
         start.down(cluster.name, Progress())
-
-
-@contextlib.contextmanager
-def _nodes(cluster: Cluster) -> Iterator[None]:
-    """Nodes for devices with nodeAllocatableResources; admission of 1.37 wants such nodes."""
-    status = {"declaredFeatures": ["DRANodeAllocatableResources"]}
-    for name in slice_objects.NODES:
-        cluster.api("POST", "/api/v1/nodes", {"metadata": {"name": name}, "status": status})
-    try:
-        yield
-    finally:
-        for name in slice_objects.NODES:
-            cluster.api("DELETE", f"/api/v1/nodes/{name}")
 
 
 def _without_gates(version: str, gates: str) -> Cluster:
@@ -202,7 +199,7 @@ def test_corners(judge: Judge) -> None:
     for name, (old, new) in slice_objects.corner_updates().items():
         verdict = update_verdict(judge, old, new)
         differences[f"update: {name}"] = compared(offline(new, old, judge.server), verdict)
-    assert len(differences) >= 40
+    assert len(differences) >= 60
     assert {name: text for name, text in differences.items() if text} == {}
 
 

@@ -1,190 +1,27 @@
 """``docs/api-fields.md`` has a well-formed row for everything the seeds name, and nothing else.
 
-The page is checked as text by ``problems``; the tests below also hand it altered pages, to show
-that it would notice.
+The page is checked as text by :func:`dra_testing.api_page.problems`; the tests below also hand it
+altered pages, to show that it would notice.
 """
 
 from __future__ import annotations
 
-import ast
-import functools
-import json
-import re
 import sys
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "api-fields.md"
-SEEDS = ROOT / "tests" / "data" / "seed-fields.json"
-
-COLUMNS = ["Kind", "Row", "Says", "Seed", "Modelled", "Validated", "Acted on", "Test", "Note"]
-WORK = ("Modelled", "Validated", "Acted on")
-NOTES_HEADING = "Notes: where the servers differ"
-
-NOTHING = "—"
-NOT_YET = re.compile(r"not yet: step [1-8]")
-BEING_BUILT = re.compile(r"step [1-8]")
-CODE = re.compile(r"`([\w./-]+\.py)`")
-TEST_ID = re.compile(r"`?(tests/[\w/]+\.py)::((?:\w+::)*test_\w+)`?")
-
-
-class Key(NamedTuple):
-    """A row's identity: ``ResourcePool`` and ``name`` or ``name#max-253``."""
-
-    type: str
-    row: str
-
-    def __str__(self) -> str:
-        joint = "" if self.row.startswith("#") else "."
-        return f"{self.type}{joint}{self.row}"
-
-
-@dataclass(frozen=True)
-class Row:
-    key: Key
-    cells: dict[str, str]
-
-    @property
-    def state(self) -> str:
-        """``not yet``, ``in part`` (some work begun), ``being built`` (all begun) or ``shown``."""
-        work = [self.cells[name] for name in WORK if self.cells[name] != NOTHING]
-        late = [cell for cell in (*work, self.cells["Test"]) if NOT_YET.fullmatch(cell)]
-        if late:
-            return "not yet" if all(NOT_YET.fullmatch(cell) for cell in work) else "in part"
-        begun = any(BEING_BUILT.fullmatch(cell) for cell in work)
-        return "being built" if begun else "shown"
-
-
-@dataclass(frozen=True)
-class Expected:
-    kind: str
-    seeds: list[str]
-
-
-@dataclass(frozen=True)
-class Page:
-    rows: list[Row]
-    notes: list[str]
-    malformed: list[str]
-
-
-def expected_rows() -> dict[Key, Expected]:
-    seeds = json.loads(SEEDS.read_text(encoding="utf-8"))
-    rows = {
-        Key(name, field): Expected("field", origin)
-        for name, fields in seeds["fields"].items()
-        for field, origin in fields.items()
-    }
-    for kind, entries in (("limit", seeds["limits"]), ("behaviour", seeds["behaviours"])):
-        rows |= {Key(e["type"], e["row"]): Expected(kind, e["seeds"]) for e in entries}
-    return rows
-
-
-def parse(text: str) -> Page:
-    rows: list[Row] = []
-    malformed: list[str] = []
-    heading = ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.startswith("## "):
-            heading = line.removeprefix("## ").strip()
-        if not line.startswith("|"):
-            continue
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if cells == COLUMNS or all(re.fullmatch("-+", cell) for cell in cells):
-            continue
-        name = re.fullmatch("`(.+)`", cells[1]) if len(cells) == len(COLUMNS) else None
-        if name is None:
-            malformed.append(f"line {number}: not a row of {len(COLUMNS)} cells with a `name`")
-            continue
-        rows.append(Row(Key(heading, name[1]), dict(zip(COLUMNS, cells, strict=True))))
-    notes = re.findall(r"^\* \*\*(D\d+)\*\*: ", text.partition(NOTES_HEADING)[2], re.MULTILINE)
-    return Page(rows, notes, malformed)
-
-
-@functools.cache
-def functions_in(path: Path) -> set[str]:
-    """Names of the functions in a file, those in classes as ``Class::test_name``."""
-    names: set[str] = set()
-
-    def visit(body: list[ast.stmt], prefix: str) -> None:
-        for node in body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                names.add(prefix + node.name)
-            elif isinstance(node, ast.ClassDef):
-                visit(node.body, f"{prefix}{node.name}::")
-
-    visit(ast.parse(path.read_text(encoding="utf-8")).body, "")
-    return names
-
-
-def work_problems(cell: str, root: Path) -> Iterator[str]:
-    if cell == NOTHING or NOT_YET.fullmatch(cell) or BEING_BUILT.fullmatch(cell):
-        return
-    for part in cell.split(", "):
-        path = CODE.fullmatch(part)
-        if path is None:
-            yield f"malformed {part!r}"
-        elif not (root / path[1]).is_file():
-            yield f"no file {path[1]}"
-
-
-def shown_by_problems(cell: str, root: Path) -> Iterator[str]:
-    if NOT_YET.fullmatch(cell):
-        return
-    for part in cell.split(", "):
-        test_id = TEST_ID.fullmatch(part)
-        if test_id is None:
-            yield f"malformed {part!r}"
-        elif not (root / test_id[1]).is_file():
-            yield f"no file {test_id[1]}"
-        elif test_id[2] not in functions_in(root / test_id[1]):
-            yield f"no {test_id[2]} in {test_id[1]}"
-
-
-def row_problems(row: Row, expected: Expected, notes: list[str], root: Path) -> Iterator[str]:
-    cells = row.cells
-    if cells["Kind"] != expected.kind:
-        yield f"Kind: {cells['Kind']!r}, the seeds have a {expected.kind}"
-    if cells["Seed"].split(", ") != expected.seeds:
-        yield f"Seed: {cells['Seed']!r} is not {', '.join(expected.seeds)}"
-    if not cells["Says"]:
-        yield "Says: empty"
-    for name in WORK:
-        yield from (f"{name}: {problem}" for problem in work_problems(cells[name], root))
-    if all(cells[name] == NOTHING for name in WORK):
-        yield "nothing is modelled, validated or acted on"
-    yield from (f"Test: {problem}" for problem in shown_by_problems(cells["Test"], root))
-    open_work = any(not CODE.search(cells[n]) and cells[n] != NOTHING for n in WORK)
-    if not open_work and not TEST_ID.search(cells["Test"]):
-        yield "Test: all work is done, so a test must be named"
-    yield from (f"Note: no {n}" for n in cells["Note"].split(", ") if n and n not in notes)
-
-
-def problems(text: str, root: Path = ROOT) -> list[str]:
-    """Everything that is wrong with the page, one sentence each."""
-    page = parse(text)
-    expected = expected_rows()
-    found = list(page.malformed)
-    counts = Counter(row.key for row in page.rows)
-    found += [f"{key}: missing" for key in expected if key not in counts]
-    found += [f"{key}: {count} rows" for key, count in counts.items() if count > 1]
-    for row in page.rows:
-        if row.key not in expected:
-            found.append(f"{row.key}: unknown to the seeds")
-            continue
-        wrong = row_problems(row, expected[row.key], page.notes, root)
-        found += [f"{row.key}: {problem}" for problem in wrong]
-    used = {note for row in page.rows for note in row.cells["Note"].split(", ")}
-    found += [f"note {note}: used by no row" for note in page.notes if note not in used]
-    return found
+from dra_testing import api_page
+from dra_testing.api_page import (
+    COLUMNS,
+    NOTHING,
+    PAGE,
+    WORK,
+    expected_rows,
+    parse,
+    problems,
+)
 
 
 @pytest.fixture(scope="module")
@@ -207,6 +44,7 @@ def test_page_has_a_good_row_for_everything_in_the_seeds(
 FIELD = "nodeSelector"
 PREFIX = f"| field | `{FIELD}` |"
 KEY = f"ResourceSliceSpec.{FIELD}"
+OWN = f"tests/unit/test_api_rows.py::test_field[{KEY}]"
 
 
 def lines_of_the_row(page: str) -> str:
@@ -274,15 +112,36 @@ def test_a_row_with_a_cell_too_few_is_malformed(page: str) -> None:
         ("Acted on", "yes", "Acted on: malformed 'yes'"),
         ("Acted on", "", "Acted on: malformed ''"),
         ("Modelled", "`core/no_such_file.py`", "Modelled: no file core/no_such_file.py"),
-        ("Test", "not yet", "Test: malformed 'not yet'"),
-        ("Test", "later", "Test: malformed 'later'"),
-        ("Test", "pending-step-2", "Test: malformed 'pending-step-2'"),
-        ("Test", "tests/unit/test_nowhere.py::test_x", "Test: no file tests/unit/test_nowhere.py"),
+        ("Test", f"{OWN}, not yet", "Test: malformed 'not yet'"),
+        ("Test", f"{OWN}, later", "Test: malformed 'later'"),
+        ("Test", f"{OWN}, pending-step-2", "Test: malformed 'pending-step-2'"),
         (
             "Test",
-            "tests/unit/test_api_fields.py::test_no_such_thing",
+            f"{OWN}, tests/unit/test_nowhere.py::test_x",
+            "Test: no file tests/unit/test_nowhere.py",
+        ),
+        (
+            "Test",
+            f"{OWN}, tests/unit/test_api_fields.py::test_no_such_thing",
             "Test: no test_no_such_thing in tests/unit/test_api_fields.py",
         ),
+        (
+            "Test",
+            f"{OWN}, tests/unit/test_api_rows.py::test_field[Device.colour]",
+            "Test: no example Device.colour of test_field",
+        ),
+        (
+            "Test",
+            f"{OWN}, tests/unit/test_api_rows.py::test_limit[Device.name]",
+            "Test: no example Device.name of test_limit",
+        ),
+        (
+            "Test",
+            f"{OWN}, tests/unit/test_wire.py::test_rules_of_older_versions[v1beta2]",
+            "Test: no example v1beta2 of test_rules_of_older_versions",
+        ),
+        ("Test", "tests/unit/test_api_rows.py::test_field", f"Test: {OWN} is not named"),
+        ("Test", "not yet: step 5", f"Test: {OWN} is not named"),
         ("Note", "D99", "Note: no D99"),
     ],
 )
@@ -298,11 +157,32 @@ def test_work_done_needs_a_test(page: str) -> None:
     done = page
     for column in WORK:
         done = replaced(done, column, "`tests/unit/test_api_fields.py`")
-    assert problems(done) == [f"{KEY}: Test: all work is done, so a test must be named"]
-    named = "tests/unit/test_api_fields.py::test_work_done_needs_a_test"
-    shown = replaced(done, "Test", named)
-    assert problems(shown) == []
-    assert next(row for row in parse(shown).rows if str(row.key) == KEY).state == "shown"
+    assert problems(done) == []
+    assert next(row for row in parse(done).rows if str(row.key) == KEY).state == "shown"
+    assert problems(replaced(done, "Test", "not yet: step 5")) == [
+        f"{KEY}: Test: {OWN} is not named",
+        f"{KEY}: Test: all work is done, so a test must be named",
+    ]
+
+
+@pytest.mark.parametrize("column", ["Modelled", "Validated"])
+def test_what_is_done_needs_an_example(
+    page: str, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = api_page.EXAMPLES["test_field"]
+    monkeypatch.setitem(api_page.EXAMPLES, "test_field", fields - {KEY})
+    begun = replaced(page, "Test", "not yet: step 5")
+    for other in {"Modelled", "Validated"} - {column}:
+        begun = replaced(begun, other, "not yet: step 4")
+    assert problems(begun) == [
+        f"{KEY}: Test: modelled or validated without an example in dra_testing.rows"
+    ]
+
+
+def test_an_example_of_no_row_is_reported(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = api_page.EXAMPLES["test_limit"]
+    monkeypatch.setitem(api_page.EXAMPLES, "test_limit", limits | {"Device#max-5"})
+    assert problems(page) == ["examples of Device#max-5: the seeds have no such row"]
 
 
 def test_a_row_without_any_work_is_reported(page: str) -> None:

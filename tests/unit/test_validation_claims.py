@@ -109,19 +109,19 @@ RULES: list[tuple[str, Any, Any, Found]] = [
     ),
     (
         f"{EXACT}/selectors/0",
-        {"cel": {"expression": "1" * LIMIT}},
+        {"cel": {"expression": "true" + " " * (LIMIT - 4)}},
         {"cel": {"expression": "1" * (LIMIT + 1)}},
         {(f"{E0}.selectors[0].cel.expression", TOO_LONG)},
     ),
     (
         f"{EXACT}/selectors/0",
-        {"cel": {"expression": "x"}},
+        {"cel": {"expression": "true"}},
         {"cel": {}},
         {(f"{E0}.selectors[0].cel.expression", INVALID)},
     ),
     (
         f"{EXACT}/selectors/0",
-        {"cel": {"expression": "x"}},
+        {"cel": {"expression": "true"}},
         {},
         {(f"{E0}.selectors[0].cel", REQUIRED)},
     ),
@@ -163,7 +163,7 @@ RULES: list[tuple[str, Any, Any, Found]] = [
     ),
     (
         f"{DERIVED}/0/expression",
-        "1" * LIMIT,
+        "1" + " " * (LIMIT - 1),
         "1" * (LIMIT + 1),
         {(f"{E0}.derivedAttributes[0].expression", TOO_LONG)},
     ),

@@ -96,7 +96,10 @@ class NetworkData:
 
 @dataclass(frozen=True, slots=True)
 class DeviceStatus:
-    """What a driver says of an allocated device: ``status.devices[]``."""
+    """What a driver says of an allocated device: ``status.devices[]``.
+
+    ``consumed_capacity`` is where one design puts it; servers keep it in the allocation's results.
+    """
 
     driver: str
     pool: str
@@ -105,6 +108,7 @@ class DeviceStatus:
     conditions: tuple[Condition, ...] = ()
     data: Any = None
     network_data: NetworkData | None = None
+    consumed_capacity: Mapping[str, Quantity] = empty_map()
     unknown: Mapping[str, Any] = empty_map()
 
 

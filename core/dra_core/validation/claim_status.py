@@ -11,7 +11,7 @@ from dra_core.validation import (
     claim_shapes,
     claims,
     configurations,
-    declared,
+    device_parts,
     field_rules,
     metadata,
     names,
@@ -27,13 +27,13 @@ from dra_core.validation.problems import (
     not_supported,
     required,
     too_long,
+    unique,
 )
 from dra_core.validation.servers import Server
 
 RESERVED_MAX: Final = 256
 RESULTS_MAX: Final = 32
 CONFIG_MAX: Final = 64
-BINDING_MAX: Final = 4
 IPS_MAX: Final = 16
 INTERFACE_MAX: Final = 256
 HARDWARE_MAX: Final = 128
@@ -57,7 +57,7 @@ def validate_status_update(
     before = claim_gates.read(claims.CLAIM, old, server)[0]["status"]
     meta = claim_gates.metadata_of(old)
     known = requests.references(spec["devices"])
-    return claims.unique(
+    return unique(
         [
             *_admin_access(status, before, admin_namespace),
             *metadata.updated_metadata(meta, meta, server),
@@ -123,7 +123,7 @@ def _device(device: Object, path: Path, server: Server) -> Problems:
     yield from names.pool_name(device["pool"], path.child("pool"))
     yield from names.dns_label(device["device"], path.child("device"))
     if "shareID" in device:
-        yield from field_rules.share_id(device["shareID"], path.child("shareID"))
+        yield from names.share_id(device["shareID"], path.child("shareID"))
     yield from configurations.conditions(device["conditions"], path.child("conditions"), server)
     if "data" in device:
         limit = configurations.DOCUMENT_MAX
@@ -197,37 +197,13 @@ def _result(result: Object, path: Path, known: requests.References, server: Serv
     yield from names.driver_name(result["driver"], path.child("driver"))
     yield from names.pool_name(result["pool"], path.child("pool"))
     yield from names.dns_label(result["device"], path.child("device"))
-    yield from binding_conditions(result, path)
+    yield from device_parts.binding_conditions(result, path)
     if server.minor >= 37:
         tolerations = result.get("tolerations", ())
         yield from field_rules.each(tolerations, path.child("tolerations"), requests.toleration)
     if "shareID" in result:
-        yield from field_rules.share_id(result["shareID"], path.child("shareID"))
+        yield from names.share_id(result["shareID"], path.child("shareID"))
     operations = result.get("skipNodeOperations", ())
     at = path.child("skipNodeOperations")
-    yield from declared.operation_problems(operations, at)
-    if "NodePrepareResources" in operations and len({*OPENING} & {*operations}) == 0:
-        yield invalid(at, operations, "must name NodeUnprepareResources as well, or '*'")
-
-
-#: What has to be skipped along with NodePrepareResources.
-OPENING: Final = ("NodeUnprepareResources", "*")
-
-
-def binding_conditions(device: Object, path: Path) -> Problems:
-    """``bindingConditions`` and ``bindingFailureConditions``: both or none, and disjoint."""
-    lists = {n: device.get(n, ()) for n in ("bindingConditions", "bindingFailureConditions")}
-    for name, items in lists.items():
-        at = path.child(name)
-        yield from field_rules.each(items, at, names.label_key, BINDING_MAX)
-        yield from field_rules.distinct(items, at)
-    (first, good), (second, bad) = lists.items()
-    shared = {*good} & {*bad}
-    for number, condition in enumerate(bad):
-        if condition in shared:
-            at = path.child(second).index(number)
-            yield invalid(at, condition, "is one of bindingConditions too: remove one")
-    if bad and not good:
-        yield invalid(path.child(first), good, "cannot be empty beside bindingFailureConditions")
-    if good and not bad:
-        yield invalid(path.child(second), bad, "cannot be empty beside bindingConditions")
+    yield from device_parts.operations(operations, at)
+    yield from device_parts.paired_operations(operations, at)

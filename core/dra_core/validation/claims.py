@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from dra_core.validation import (
@@ -17,7 +17,7 @@ from dra_core.validation import (
     requests,
 )
 from dra_core.validation.field_rules import Problems
-from dra_core.validation.problems import ErrorType, Path, Problem, forbidden, invalid
+from dra_core.validation.problems import Path, Problem, forbidden, invalid, unique
 from dra_core.validation.servers import Server
 from dra_core.validation.shapes import JSON, Shape
 
@@ -26,14 +26,6 @@ TEMPLATE: Final = "ResourceClaimTemplate"
 ADMIN_LABEL: Final = "resource.kubernetes.io/admin-access"
 
 Object = Mapping[str, Any]
-
-
-def unique(problems: Iterable[Problem]) -> list[Problem]:
-    """One problem for each field and type: rules overlap."""
-    found: dict[tuple[str, ErrorType], Problem] = {}
-    for problem in problems:
-        found.setdefault((problem.field, problem.type), problem)
-    return list(found.values())
 
 
 def wrong_types(kind: str, *objects: Object, server: Server) -> list[Problem]:

@@ -9,7 +9,7 @@ from dra_core import formats
 from dra_core.validation import claim_gates, claims, configurations, field_rules, metadata
 from dra_core.validation import claim_shapes as shapes
 from dra_core.validation.field_rules import Problems
-from dra_core.validation.problems import Path, Problem, invalid
+from dra_core.validation.problems import Path, Problem, invalid, unique
 from dra_core.validation.servers import Server
 
 KIND: Final = "DeviceClass"
@@ -25,10 +25,10 @@ def validate_create(device_class: Object, server: Server) -> list[Problem]:
         return wrong
     spec = claim_gates.drop_disabled(KIND, device_class, None, server)["spec"]
     meta = claim_gates.metadata_of(device_class)
-    return claims.unique(
+    return unique(
         [
             *_metadata(meta, server),
-            *_spec(spec, trusted_selectors=False, trusted_config=False),
+            *_spec(spec, server),
         ]
     )
 
@@ -50,13 +50,14 @@ def validate_update(new: Object, old: Object, server: Server) -> list[Problem]:
         pair = (claim_gates.comparable(shape, s.get(name), server) for s in (spec, before))
         return bool(next(pair) == next(pair))
 
-    return claims.unique(
+    return unique(
         [
             *_metadata(meta, server),
             *metadata.updated_metadata(meta, claim_gates.metadata_of(old), server),
             *_spec(
                 spec,
-                trusted_selectors=server.minor >= 37 and unchanged("selectors"),
+                server,
+                same_selectors=unchanged("selectors"),
                 trusted_config=unchanged("config"),
             ),
         ]
@@ -69,9 +70,11 @@ def _metadata(meta: Object, server: Server) -> list[Problem]:
     return [p for p in found if p.field != "metadata.generateName"]
 
 
-def _spec(spec: Object, *, trusted_selectors: bool, trusted_config: bool) -> Problems:
+def _spec(
+    spec: Object, server: Server, *, same_selectors: bool = False, trusted_config: bool = False
+) -> Problems:
     yield from configurations.selectors(
-        spec.get("selectors", ()), _SPEC.child("selectors"), trusted=trusted_selectors
+        spec.get("selectors", ()), _SPEC.child("selectors"), server, unchanged=same_selectors
     )
     yield from field_rules.each(
         spec.get("config", ()),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dra_core.validation import field_rules, names
+from dra_core.validation import expressions, field_rules, names
 from dra_core.validation.field_rules import Problems
 from dra_core.validation.problems import (
     Path,
@@ -19,9 +19,8 @@ from dra_core.validation.problems import (
 )
 from dra_core.validation.servers import Server
 
-#: ``selectors``: how many, and how long an expression may be.
+#: ``selectors``: how many.
 SELECTORS_MAX: Final = 32
-EXPRESSION_MAX: Final = 10 * 1024
 #: ``opaque.parameters`` and ``status.devices[].data``.
 DOCUMENT_MAX: Final = 10 * 1024
 CONDITIONS_MAX: Final = 8
@@ -33,24 +32,19 @@ _REASON_MAX: Final = 1024
 _MESSAGE_MAX: Final = 32 * 1024
 
 
-def selectors(items: Sequence[Mapping[str, Any]], path: Path, *, trusted: bool = False) -> Problems:
-    """``selectors[].cel``. ``trusted`` expressions, stored before, are not looked at."""
+def selectors(
+    items: Sequence[Mapping[str, Any]], path: Path, server: Server, *, unchanged: bool = False
+) -> Problems:
+    """``selectors[].cel``. ``unchanged`` ones are exactly as they were stored before."""
 
     def check(selector: Mapping[str, Any], at: Path) -> Problems:
         if "cel" not in selector:
             yield required(at.child("cel"), "must hold a CEL expression")
-        elif not trusted:
-            yield from expression(selector["cel"]["expression"], at.child("cel", "expression"))
+        else:
+            text, where = selector["cel"]["expression"], at.child("cel", "expression")
+            yield from expressions.selector(text, where, server, unchanged=unchanged)
 
     yield from field_rules.each(items, path, check, SELECTORS_MAX)
-
-
-def expression(text: str, path: Path) -> Problems:
-    """A CEL expression: there, and not too long (whether it compiles is not said here)."""
-    if not text.strip():
-        yield invalid(path, text, "is no CEL expression")
-    elif names.size(text) > EXPRESSION_MAX:
-        yield too_long(path, EXPRESSION_MAX)
 
 
 def opaque(config: Mapping[str, Any], path: Path, *, trusted: bool = False) -> Problems:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dra_core.validation import names
-from dra_core.validation.problems import Path, Problem, duplicate, required, too_many
+from dra_core.validation import field_rules, names
+from dra_core.validation.problems import Path, Problem, required, too_many
 
 JSON = dict[str, Any]
 
@@ -19,7 +19,7 @@ def counter_sets(sets: list[JSON], path: Path) -> list[Problem]:
     """``spec.sharedCounters``."""
     if len(sets) > COUNTER_SETS_MAX:
         return [too_many(path, len(sets), COUNTER_SETS_MAX)]
-    found = repeated([s["name"] for s in sets], path)
+    found = list(field_rules.distinct([s["name"] for s in sets], path))
     for i, counter_set in enumerate(sets):
         found += _named_counters(counter_set, "name", path.index(i))
     return found
@@ -49,7 +49,7 @@ def consumptions(items: list[JSON], path: Path) -> list[Problem]:
     """``devices[].consumesCounters``."""
     if len(items) > CONSUMPTIONS_MAX:
         return [too_many(path, len(items), CONSUMPTIONS_MAX)]
-    found = repeated([c["counterSet"] for c in items], path)
+    found = list(field_rules.distinct([c["counterSet"] for c in items], path))
     for i, item in enumerate(items):
         where = path.index(i)
         found += _named_counters(item, "counterSet", where)
@@ -88,18 +88,7 @@ def _groups(groups: list[str], path: Path) -> list[Problem]:
     where = path.child("compatibilityGroups")
     if len(groups) > GROUPS_MAX:
         return [too_many(where, len(groups), GROUPS_MAX)]
-    found = repeated(groups, where)
+    found = list(field_rules.distinct(groups, where))
     for i, group in enumerate(groups):
         found += names.dns_label(group, where.index(i))
-    return found
-
-
-def repeated(keys: list[str], path: Path) -> list[Problem]:
-    """Every item whose key an earlier one has."""
-    seen: set[str] = set()
-    found: list[Problem] = []
-    for i, key in enumerate(keys):
-        if key in seen:
-            found.append(duplicate(path.index(i), key))
-        seen.add(key)
     return found

@@ -9,7 +9,7 @@ In an update these rules skip what did not change, items of lists being told apa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from dra_core.validation import configurations, field_rules, names, requests
@@ -17,7 +17,6 @@ from dra_core.validation.field_rules import Check, Problems
 from dra_core.validation.problems import Path, not_supported, required, too_many
 
 DERIVED_MAX: Final = 32
-OPERATIONS: Final = ["*", "NodePrepareResources", "NodeUnprepareResources"]
 
 Item = Mapping[str, Any]
 
@@ -35,14 +34,6 @@ def device_problems(devices: Item, old: Item | None, path: Path) -> Problems:
     if not old or constraints != old.get("constraints", ()):
         at = path.child("constraints")
         yield from field_rules.each(constraints, at, _constraint, requests.CONSTRAINTS_MAX)
-
-
-def operation_problems(operations: Sequence[str], path: Path) -> Problems:
-    """``skipNodeOperations`` of a slice's spec or of an allocated device: a set of known words."""
-    yield from field_rules.distinct(operations, path)
-    for number, operation in enumerate(operations):
-        if operation not in OPERATIONS:
-            yield not_supported(path.index(number), operation, OPERATIONS)
 
 
 def _named(items: Iterable[Item] | None, name: str) -> Item | None:
@@ -70,7 +61,7 @@ def _request(request: Item, path: Path, old: Item | None) -> Problems:
 
 def _subrequest(sub: Item, path: Path, old: Item | None) -> Problems:
     if not old or sub["deviceClassName"] != old["deviceClassName"]:
-        yield from field_rules.class_name(sub["deviceClassName"], path.child("deviceClassName"))
+        yield from names.class_name(sub["deviceClassName"], path.child("deviceClassName"))
     yield from _asked(sub, path, old)
 
 

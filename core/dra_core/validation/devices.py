@@ -13,16 +13,14 @@ from typing import Any, Final
 from dra_core import semver
 from dra_core.quantity import Quantity
 from dra_core.validation import capacity as capacities
-from dra_core.validation import counters, names, node_selectors
+from dra_core.validation import counters, device_parts, field_rules, names, node_selectors
 from dra_core.validation.problems import (
     ErrorType,
     Path,
     Problem,
     invalid,
-    not_supported,
     required,
     too_long,
-    too_many,
 )
 from dra_core.validation.servers import Server
 from dra_core.validation.slice_fields import SPEC, Node, equal, field_of
@@ -33,12 +31,10 @@ ATTRIBUTES_AND_CAPACITIES_MAX: Final = 32
 ATTRIBUTE_VALUES_MAX: Final = 48
 VALUE_MAX: Final = 64
 TAINTS_MAX: Final = 16
-CONDITIONS_MAX: Final = 4
 
 SCALARS: Final = ("int", "bool", "string", "version")
+_WAYS: Final = ("nodeName", "nodeSelector", "allNodes")
 LISTS: Final = ("ints", "bools", "strings", "versions")
-CONDITIONS: Final = ("bindingConditions", "bindingFailureConditions")
-EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 
 
 def device(
@@ -56,7 +52,7 @@ def device(
         value.get("consumesCounters", []), path.child("consumesCounters")
     )
     found += _node_selection(value, path) if per_device else _no_node_selection(value, path)
-    found += _conditions(value, path)
+    found += device_parts.binding_conditions(value, path)
     return found + _node_allocatable(value, path)
 
 
@@ -70,11 +66,12 @@ def declared_device(value: JSON, path: Path) -> list[Problem]:
             found.append(_one_value(where.key(key), count))
     where = path.child("consumesCounters")
     found += counters.declared_consumptions(value.get("consumesCounters", []), where)
-    for field in CONDITIONS:
-        found += _few_conditions(value.get(field, []), path.child(field))
+    for field in device_parts.CONDITIONS:
+        conditions, limit = value.get(field, []), device_parts.CONDITIONS_MAX
+        found += field_rules.at_most(conditions, path.child(field), limit)
     where = path.child("taints")
     for i, taint in enumerate(value.get("taints", [])):
-        found += _effect(taint["effect"], where.index(i).child("effect"))
+        found += device_parts.effect(taint["effect"], where.index(i).child("effect"))
     where = path.child("nodeAllocatableResources")
     for key, resource in value.get("nodeAllocatableResources", {}).items():
         if "mapping" in resource:
@@ -156,81 +153,22 @@ def _capacity(value: JSON, path: Path, server: Server) -> list[Problem]:
 
 
 def _taints(taints: list[JSON], path: Path) -> list[Problem]:
-    if len(taints) > TAINTS_MAX:
-        return [too_many(path, len(taints), TAINTS_MAX)]
-    return [p for i, taint_ in enumerate(taints) for p in taint(taint_, path.index(i))]
-
-
-def taint(value: JSON, path: Path) -> list[Problem]:
-    """A taint with key, effect and perhaps a value; of a device or a DeviceTaintRule."""
-    found = names.label_key(value["key"], path.child("key"))
-    found += names.label_value(value["value"], path.child("value"))
-    return found + _effect(value["effect"], path.child("effect"))
-
-
-def _effect(effect: str, path: Path) -> list[Problem]:
-    if not effect:
-        return [required(path, f"must be one of: {', '.join(EFFECTS)}")]
-    return [] if effect in EFFECTS else [not_supported(path, effect, list(EFFECTS))]
+    return list(field_rules.each(taints, path, device_parts.taint, TAINTS_MAX))
 
 
 def _node_selection(value: JSON, path: Path) -> list[Problem]:
     """With perDeviceNodeSelection each device says where it is, in one of three ways."""
-    chosen: list[str] = []
-    found: list[Problem] = []
-    if (name := value.get("nodeName")) is not None:
-        where = path.child("nodeName")
-        found += names.dns_subdomain(name, where)
-        chosen += ["nodeName"] if name else []
-    if (selector := value.get("nodeSelector")) is not None:
-        found += node_selectors.node_selector(selector, path.child("nodeSelector"))
-        chosen.append("nodeSelector")
-    if (everywhere := value.get("allNodes")) is not None:
-        if everywhere:
-            chosen.append("allNodes")
-        else:
-            found.append(invalid(path.child("allNodes"), False, "must be true or absent"))
-    rule = "exactly one of nodeName, nodeSelector and allNodes, as perDeviceNodeSelection is true"
-    if not chosen:
-        found.append(required(path, f"needs {rule}"))
-    if len(chosen) > 1:
-        found.append(invalid(path, ", ".join(chosen), f"are set: keep {rule}"))
-    return found
+    return node_selectors.node_choice(
+        value, path, _WAYS, node_selectors.node_selector, ", as perDeviceNodeSelection is true"
+    )
 
 
 def _no_node_selection(value: JSON, path: Path) -> list[Problem]:
-    chosen = [f for f in ("nodeName", "nodeSelector", "allNodes") if value.get(f) is not None]
+    chosen = [f for f in _WAYS if value.get(f) is not None]
     if not chosen:
         return []
     rule = "need perDeviceNodeSelection: true in the spec: set it or remove them"
     return [invalid(path, ", ".join(chosen), rule)]
-
-
-def _conditions(value: JSON, path: Path) -> list[Problem]:
-    """Binding conditions: both lists or none, no condition twice or in both."""
-    wanted, failed = (value.get(field, []) for field in CONDITIONS)
-    found: list[Problem] = []
-    for field, listed in zip(CONDITIONS, (wanted, failed), strict=True):
-        where = path.child(field)
-        found += counters.repeated(listed, where)
-        if excess := _few_conditions(listed, where):
-            found += excess
-            continue
-        for i, condition in enumerate(listed):
-            found += names.label_key(condition, where.index(i))
-    where = path.child("bindingFailureConditions")
-    for i, condition in enumerate(failed):
-        if condition in wanted:
-            found.append(invalid(where.index(i), condition, "is in bindingConditions as well"))
-    if bool(wanted) != bool(failed):
-        missing = "bindingFailureConditions" if wanted else "bindingConditions"
-        found.append(invalid(path.child(missing), [], "is empty while its counterpart is not"))
-    return found
-
-
-def _few_conditions(listed: list[str], path: Path) -> list[Problem]:
-    count = len(listed)
-    return [too_many(path, count, CONDITIONS_MAX)] if count > CONDITIONS_MAX else []
 
 
 def _node_allocatable(value: JSON, path: Path) -> list[Problem]:

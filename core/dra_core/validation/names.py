@@ -6,6 +6,7 @@ problem here: the server repeats itself, the set of (field, reason) is the same.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from dra_core.formats import (
@@ -23,6 +24,7 @@ POOL_MAX: Final = 253
 #: domain, '/' and identifier; longer keys are cut in the middle in field paths.
 KEY_MAX: Final = DRIVER_MAX + 1 + ID_MAX
 
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LABEL_RULE: Final = "is no DNS label: use at most 63 of a-z, 0-9 and '-', e.g. 'gpu-0'"
 _SUBDOMAIN_RULE: Final = "is no DNS subdomain: use labels joined by dots, e.g. 'node-1.example'"
 _KEY_RULE: Final = "is no label key: use a name of at most 63, perhaps after 'domain/'"
@@ -41,6 +43,17 @@ def dns_label(value: str, path: Path) -> list[Problem]:
 def dns_subdomain(value: str, path: Path) -> list[Problem]:
     """Names of nodes and of most objects."""
     return [] if is_dns_subdomain(value) else [invalid(path, value, _SUBDOMAIN_RULE)]
+
+
+def class_name(value: str, path: Path) -> list[Problem]:
+    """``deviceClassName``: the name of a DeviceClass."""
+    return dns_subdomain(value, path) if value else [required(path, "must name a DeviceClass")]
+
+
+def share_id(value: str, path: Path) -> list[Problem]:
+    """``shareID``: a UUID in its normal form."""
+    rule = "is not a UUID in lower case, 8-4-4-4-12 hexadecimal digits"
+    return [] if _UUID.fullmatch(value) else [invalid(path, value, rule)]
 
 
 def driver_name(value: str, path: Path) -> list[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from dra_core.validation import names
@@ -31,6 +32,36 @@ def slice_node_selector(selector: JSON, path: Path) -> list[Problem]:
     if count != 1:
         where = path.child("nodeSelectorTerms")
         found.append(invalid(where, count, "terms: write exactly one node selector term"))
+    return found
+
+
+def node_choice(
+    holder: JSON,
+    path: Path,
+    ways: Sequence[str],
+    selector: Callable[[JSON, Path], list[Problem]],
+    why: str = "",
+) -> list[Problem]:
+    """Exactly one of the ways to say on which nodes something is: a name, a selector, a flag."""
+    found: list[Problem] = []
+    chosen: list[str] = []
+    for way in ways:
+        value, where = holder.get(way), path.child(way)
+        if value is None:
+            continue
+        if way == "nodeName":
+            found += names.dns_subdomain(value, where)
+        elif way == "nodeSelector":
+            found += selector(value, where)
+        elif not value:
+            found.append(invalid(where, False, "must be true or absent"))
+        if value or way == "nodeSelector":
+            chosen.append(way)
+    rule = f"exactly one of {', '.join(ways)}{why}"
+    if not chosen:
+        found.append(required(path, f"needs {rule}"))
+    if len(chosen) > 1:
+        found.append(invalid(path, ", ".join(chosen), f"are set: keep {rule}"))
     return found
 
 

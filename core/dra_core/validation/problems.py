@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -53,6 +54,14 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.field}: {self.detail}"
+
+
+def unique(problems: Iterable[Problem]) -> list[Problem]:
+    """One problem for each field and type, the first: rules overlap."""
+    found: dict[tuple[str, ErrorType], Problem] = {}
+    for problem in problems:
+        found.setdefault((problem.field, problem.type), problem)
+    return list(found.values())
 
 
 def required(path: Path, detail: str = "must be set") -> Problem:

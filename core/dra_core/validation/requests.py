@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dra_core import formats
-from dra_core.validation import claim_gates, configurations, field_rules, names
+from dra_core.validation import (
+    claim_gates,
+    configurations,
+    device_parts,
+    expressions,
+    field_rules,
+    names,
+)
+from dra_core.validation.expressions import DerivedCost
 from dra_core.validation.field_rules import Problems
 from dra_core.validation.problems import Path, invalid, not_supported, required
 from dra_core.validation.servers import Server
@@ -20,7 +28,6 @@ CONSTRAINTS_MAX: Final = 32
 CONFIG_MAX: Final = 32
 MODES: Final = ["All", "ExactCount"]
 OPERATORS: Final = ["Equal", "Exists"]
-EFFECTS: Final = ["NoExecute", "NoSchedule", "None"]
 
 Item = Mapping[str, Any]
 
@@ -62,12 +69,23 @@ def references(devices: Item) -> References:
     return References(requests, attributes)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """What the requests of one claim are looked at with."""
+
+    known: References
+    server: Server
+    cost: DerivedCost
+
+
 def device_problems(devices: Item, path: Path, server: Server) -> Problems:
     """Everything in ``spec.devices`` of a new claim."""
     known = references(devices)
+    asking = _Asking(known, server, DerivedCost())
     requests = devices["requests"]
     at = path.child("requests")
-    yield from field_rules.each(requests, at, lambda r, p: _request(r, p, known), REQUESTS_MAX)
+    yield from field_rules.each(requests, at, lambda r, p: _request(r, p, asking), REQUESTS_MAX)
+    yield from asking.cost.problems(path)
     yield from field_rules.distinct([r["name"] for r in requests], at, REQUESTS_MAX)
     yield from field_rules.each(
         devices.get("constraints", ()),
@@ -105,20 +123,20 @@ def request_reference(name: str, path: Path, known: References) -> Problems:
         yield invalid(path, name, f"is not a request of this claim; its requests: {there}")
 
 
-def _request(request: Item, path: Path, known: References) -> Problems:
+def _request(request: Item, path: Path, asking: _Asking) -> Problems:
     yield from names.dns_label(request["name"], path.child("name"))
     subs = request.get("firstAvailable", [])
     if "exactly" in request and subs:
         yield invalid(path, request["name"], "has both exactly and firstAvailable: remove one")
     elif "exactly" in request:
         at = path.child("exactly")
-        yield from _asked(request["exactly"], at, known, request["name"])
+        yield from _asked(request["exactly"], at, asking, request["name"])
     elif subs:
         at = path.child("firstAvailable")
 
         def check(sub: Item, p: Path) -> Problems:
             yield from names.dns_label(sub["name"], p.child("name"))
-            yield from _asked(sub, p, known, f"{request['name']}/{sub['name']}")
+            yield from _asked(sub, p, asking, f"{request['name']}/{sub['name']}")
 
         yield from field_rules.each(subs, at, check, FIRST_AVAILABLE_MAX)
         yield from field_rules.distinct([s["name"] for s in subs], at, FIRST_AVAILABLE_MAX)
@@ -126,10 +144,11 @@ def _request(request: Item, path: Path, known: References) -> Problems:
         yield required(path, "needs exactly or firstAvailable")
 
 
-def _asked(asked: Item, path: Path, known: References, name: str) -> Problems:
-    yield from field_rules.class_name(asked["deviceClassName"], path.child("deviceClassName"))
-    yield from configurations.selectors(asked.get("selectors", ()), path.child("selectors"))
-    yield from _derived(asked, path.child("derivedAttributes"), known, name)
+def _asked(asked: Item, path: Path, asking: _Asking, name: str) -> Problems:
+    yield from names.class_name(asked["deviceClassName"], path.child("deviceClassName"))
+    selectors = asked.get("selectors", ())
+    yield from configurations.selectors(selectors, path.child("selectors"), asking.server)
+    yield from _derived(asked, path.child("derivedAttributes"), asking, name)
     yield from _count(path, asked["allocationMode"], asked.get("count", 0))
     yield from field_rules.each(asked.get("tolerations", ()), path.child("tolerations"), toleration)
 
@@ -154,20 +173,21 @@ def toleration(item: Item, path: Path) -> Problems:
         yield from names.label_value(value, path.child("value"))
     elif value:
         yield invalid(path.child("value"), value, "cannot be there with operator Exists")
-    if item.get("effect") and item["effect"] not in EFFECTS:
-        yield not_supported(path.child("effect"), item["effect"], EFFECTS)
+    if item.get("effect") and item["effect"] not in device_parts.EFFECTS:
+        yield not_supported(path.child("effect"), item["effect"], device_parts.EFFECTS)
 
 
-def _derived(asked: Item, path: Path, known: References, request: str) -> Problems:
+def _derived(asked: Item, path: Path, asking: _Asking, request: str) -> Problems:
     """``derivedAttributes``: used by a constraint, each name once (more in ``declared``)."""
     items = asked.get("derivedAttributes", ())
     for number, item in enumerate(items):
         at = path.index(number)
-        if item["name"] and not known.constrained(item["name"], request):
+        if item["name"] and not asking.known.constrained(item["name"], request):
             rule = "is used by no matchAttribute or distinctAttribute for this request"
             yield invalid(at.child("name"), item["name"], rule)
-        if item["expression"]:
-            yield from configurations.expression(item["expression"], at.child("expression"))
+        if text := item["expression"]:
+            where = at.child("expression")
+            yield from expressions.derived(text, where, asking.server, asking.cost)
     yield from field_rules.distinct([item["name"] for item in items], path)
 
 

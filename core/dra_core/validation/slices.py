@@ -9,16 +9,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dra_core.errors import InvalidObject
-from dra_core.validation import counters, devices, metadata, names, node_selectors
+from dra_core.validation import (
+    counters,
+    device_parts,
+    devices,
+    field_rules,
+    metadata,
+    names,
+    node_selectors,
+)
 from dra_core.validation.problems import (
     Path,
     Problem,
-    duplicate,
     forbidden,
     invalid,
-    not_supported,
     required,
     too_many,
+    unique,
 )
 from dra_core.validation.servers import Server
 from dra_core.validation.slice_fields import SPEC, equal, field_of
@@ -29,7 +36,6 @@ JSON = dict[str, Any]
 DEVICES_MAX: Final = 128
 #: Where any device has taints, consumes counters or has a list attribute.
 ADVANCED_DEVICES_MAX: Final = 64
-SKIPPABLE: Final = ("*", "NodePrepareResources", "NodeUnprepareResources")
 _ANY_NODE: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _SPEC: Final = Path("spec")
 #: From this minor version on the declarative rules count.
@@ -46,7 +52,7 @@ def validate_create(obj: JSON, server: Server) -> list[Problem]:
     found += _spec(spec, None, server)
     if server.minor >= _DECLARATIVE:
         found += _declared_spec(spec, None, server)
-    return _once(found)
+    return unique(found)
 
 
 def validate_update(new: JSON, old: JSON, server: Server) -> list[Problem]:
@@ -58,7 +64,7 @@ def validate_update(new: JSON, old: JSON, server: Server) -> list[Problem]:
     found += _spec(spec, before, server)
     if server.minor >= _DECLARATIVE:
         found += _declared_spec(spec, before, server)
-    return _once(found)
+    return unique(found)
 
 
 def _metadata(obj: JSON) -> JSON:
@@ -66,12 +72,6 @@ def _metadata(obj: JSON) -> JSON:
     if value is not None and not isinstance(value, dict):
         raise InvalidObject(f"metadata: {type(value).__name__} has the wrong type: write an object")
     return value or {}
-
-
-def _once(problems: list[Problem]) -> list[Problem]:
-    """One problem per field and type; the first says most."""
-    kept = {(p.field, p.type): p for p in reversed(problems)}
-    return [p for p in problems if kept[p.field, p.type] is p]
 
 
 def _immutable(spec: JSON, old: JSON) -> list[Problem]:
@@ -90,14 +90,16 @@ def _changed(path: Path, old: object) -> Problem:
 def _spec(spec: JSON, old: JSON | None, server: Server) -> list[Problem]:
     found = names.driver_name(spec["driver"], _SPEC.child("driver"))
     found += _pool(spec["pool"], _SPEC.child("pool"))
-    found += _where(spec)
+    found += node_selectors.node_choice(spec, _SPEC, _ANY_NODE, node_selectors.slice_node_selector)
     if "sharedCounters" in spec and "devices" in spec:
         detail = "has sharedCounters and devices: put them into slices of their own"
         found.append(invalid(_SPEC, ["sharedCounters", "devices"], detail))
     found += _devices(spec, old, server)
     found += counters.counter_sets(spec.get("sharedCounters", []), _SPEC.child("sharedCounters"))
     found += _partition_type(spec)
-    return found + _skipped(spec.get("skipNodeOperations", []))
+    skipped = spec.get("skipNodeOperations", [])
+    found += device_parts.paired_operations(skipped, _SPEC.child("skipNodeOperations"))
+    return found
 
 
 def _pool(pool: JSON, path: Path) -> list[Problem]:
@@ -110,29 +112,6 @@ def _pool(pool: JSON, path: Path) -> list[Problem]:
     return found
 
 
-def _where(spec: JSON) -> list[Problem]:
-    """Exactly one of the four ways to say on which nodes the devices are."""
-    chosen: list[str] = []
-    found: list[Problem] = []
-    if (name := spec.get("nodeName")) is not None:
-        found += names.dns_subdomain(name, _SPEC.child("nodeName"))
-        chosen += ["nodeName"] if name else []
-    if (selector := spec.get("nodeSelector")) is not None:
-        found += node_selectors.slice_node_selector(selector, _SPEC.child("nodeSelector"))
-        chosen.append("nodeSelector")
-    for field in ("allNodes", "perDeviceNodeSelection"):
-        if spec.get(field):
-            chosen.append(field)
-        elif spec.get(field) is not None:
-            found.append(invalid(_SPEC.child(field), False, "must be true or absent"))
-    ways = ", ".join(_ANY_NODE)
-    if not chosen:
-        found.append(required(_SPEC, f"needs exactly one of {ways}"))
-    if len(chosen) > 1:
-        found.append(invalid(_SPEC, ", ".join(chosen), f"are set: keep exactly one of {ways}"))
-    return found
-
-
 def _devices(spec: JSON, old: JSON | None, server: Server) -> list[Problem]:
     items, path = spec.get("devices", []), _SPEC.child("devices")
     limit = ADVANCED_DEVICES_MAX if _advanced(items) else DEVICES_MAX
@@ -141,7 +120,7 @@ def _devices(spec: JSON, old: JSON | None, server: Server) -> list[Problem]:
     before: dict[str, JSON] = {}
     for device in (old or {}).get("devices", []):
         before.setdefault(device["name"], device)
-    found = counters.repeated([d["name"] for d in items], path)
+    found = list(field_rules.distinct([d["name"] for d in items], path))
     per_device = bool(spec.get("perDeviceNodeSelection"))
     for i, device in enumerate(items):
         known = before.get(device["name"])
@@ -186,15 +165,6 @@ def _partition_type(spec: JSON) -> list[Problem]:
     return found
 
 
-def _skipped(operations: list[str]) -> list[Problem]:
-    if "NodePrepareResources" not in operations or set(operations) & set(SKIPPABLE) - {
-        "NodePrepareResources"
-    }:
-        return []
-    rule = "skips NodePrepareResources alone: add NodeUnprepareResources"
-    return [invalid(_SPEC.child("skipNodeOperations"), operations, rule)]
-
-
 def _declared_spec(spec: JSON, old: JSON | None, server: Server) -> list[Problem]:
     """The declarative rules of 1.37; a field that is as before is not looked at."""
 
@@ -212,9 +182,8 @@ def _declared_spec(spec: JSON, old: JSON | None, server: Server) -> list[Problem
     if changed("partitionTypeAttribute"):
         found += _declared_partition_type(spec.get("partitionTypeAttribute"), server)
     if changed("skipNodeOperations"):
-        found += _declared_skipped(
-            spec.get("skipNodeOperations", []), (old or {}).get("skipNodeOperations", [])
-        )
+        skipped, before = (s.get("skipNodeOperations", []) for s in (spec, old or {}))
+        found += device_parts.operations(skipped, _SPEC.child("skipNodeOperations"), before)
     return found
 
 
@@ -226,14 +195,3 @@ def _declared_partition_type(name: str | None, server: Server) -> list[Problem]:
         detail = "cannot be changed while DRAPartitionableDevicesType is off: leave it or remove it"
         return [forbidden(where, detail)]
     return names.lower_case_qualified_name(name, where)
-
-
-def _declared_skipped(operations: list[str], old: list[str]) -> list[Problem]:
-    path = _SPEC.child("skipNodeOperations")
-    found: list[Problem] = []
-    for i, operation in enumerate(operations):
-        if operation in operations[:i]:
-            found.append(duplicate(path.index(i), operation))
-        if operation not in SKIPPABLE and operation not in old:
-            found.append(not_supported(path.index(i), operation, list(SKIPPABLE)))
-    return found

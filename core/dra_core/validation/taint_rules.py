@@ -9,12 +9,12 @@ from dra_core.validation import (
     claim_gates,
     claims,
     configurations,
+    device_parts,
     metadata,
     names,
-    requests,
 )
 from dra_core.validation.field_rules import Problems
-from dra_core.validation.problems import Path, Problem, invalid, not_supported, required
+from dra_core.validation.problems import Path, Problem, invalid, unique
 from dra_core.validation.servers import Server
 
 KIND: Final = "DeviceTaintRule"
@@ -32,7 +32,7 @@ def validate_create(rule: Object, server: Server) -> list[Problem]:
         *metadata.created_metadata(claim_gates.metadata_of(rule), server),
         *_spec(spec, None),
     ]
-    return claims.unique(problems)
+    return unique(problems)
 
 
 def validate_update(new: Object, old: Object, server: Server) -> list[Problem]:
@@ -47,7 +47,7 @@ def validate_update(new: Object, old: Object, server: Server) -> list[Problem]:
     meta = claim_gates.metadata_of(new)
     spec = claim_gates.drop_disabled(KIND, new, old, server)["spec"]
     before = claim_gates.read(KIND, old, server)[0]["spec"]
-    return claims.unique(
+    return unique(
         [
             *metadata.updated_metadata(meta, claim_gates.metadata_of(old), server),
             *_spec(spec, before),
@@ -64,7 +64,7 @@ def validate_status_update(new: Object, old: Object, server: Server) -> list[Pro
     status = claim_gates.drop_disabled(KIND, new, old, server, subresource="status")["status"]
     meta = claim_gates.metadata_of(old)
     path = Path("status.conditions")
-    return claims.unique(
+    return unique(
         [
             *metadata.updated_metadata(meta, meta, server),
             *configurations.conditions(status.get("conditions", ()), path, server),
@@ -89,13 +89,5 @@ def _spec(spec: Object, old: Object | None) -> Problems:
         yield from names.pool_name(selector["pool"], at.child("pool"))
     if "device" in selector:
         yield from names.dns_label(selector["device"], at.child("device"))
-    taint, at = spec["taint"], _SPEC.child("taint")
-    yield from names.label_key(taint["key"], at.child("key"))
-    yield from names.label_value(taint.get("value", ""), at.child("value"))
-    effect = taint["effect"]
-    if old is not None and old["taint"]["effect"] == effect:
-        return
-    if not effect:
-        yield required(at.child("effect"), f"must be one of: {', '.join(requests.EFFECTS)}")
-    elif effect not in requests.EFFECTS:
-        yield not_supported(at.child("effect"), effect, requests.EFFECTS)
+    stored = None if old is None else old["taint"]["effect"]
+    yield from device_parts.taint(spec["taint"], _SPEC.child("taint"), stored_effect=stored)

@@ -13,8 +13,16 @@ from typing import Any, Final
 from dra_core.errors import InvalidObject
 from dra_core.model.claims import Claim, ClaimTemplate
 from dra_core.model.devices import Device
+from dra_core.model.nodes import NodeSelector
+from dra_core.model.objects import Metadata
 from dra_core.model.requests import DeviceClass
-from dra_core.model.slices import PublishedSlice, ResourceSlice
+from dra_core.model.slices import (
+    Nodes,
+    PublishedSlice,
+    ResourcePool,
+    ResourceSlice,
+    SliceSpec,
+)
 from dra_core.model.taints import DeviceTaintRule
 from dra_core.names import DriverName, NodeName
 from dra_core.wire import tables
@@ -86,35 +94,46 @@ def claim_from_json(data: Mapping[str, Any]) -> Claim:
 def published_slice(data: Mapping[str, Any]) -> PublishedSlice:
     """What planning needs of a ResourceSlice of v1, whether or not it says so."""
     found = _read(tables.OBJECTS["ResourceSlice"], {"kind": "ResourceSlice", **data})
-    pool = found.spec.pool
+    spec: SliceSpec = found.spec
+    nodes: Nodes | NodeSelector = Nodes.THIS
+    if spec.node_selector is not None:
+        nodes = spec.node_selector
+    elif spec.all_nodes:
+        nodes = Nodes.ALL
+    elif spec.per_device_node_selection:
+        nodes = Nodes.EACH_DEVICE
     return PublishedSlice(
         name=found.metadata.name,
-        pool=pool.name,
-        generation=pool.generation,
-        slice_count=pool.slice_count,
-        devices=found.spec.devices,
+        pool=spec.pool.name,
+        generation=spec.pool.generation,
+        slice_count=spec.pool.slice_count,
+        devices=spec.devices,
+        shared_counters=spec.shared_counters,
+        nodes=nodes,
+        partition_type_attribute=spec.partition_type_attribute,
+        skip_node_operations=spec.skip_node_operations,
     )
 
 
 def slice_to_json(
     published: PublishedSlice, driver: DriverName, node: NodeName, owner: Mapping[str, Any] | None
 ) -> JSON:
-    """A node-local ResourceSlice. ``owner`` is an owner reference (the Node), or None."""
-    metadata: JSON = {"name": published.name}
-    if owner is not None:
-        metadata["ownerReferences"] = [dict(owner)]
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "ResourceSlice",
-        "metadata": metadata,
-        "spec": {
-            "driver": driver,
-            "nodeName": node,
-            "pool": {
-                "name": published.pool,
-                "generation": published.generation,
-                "resourceSliceCount": published.slice_count,
-            },
-            "devices": [device_to_json(device) for device in published.devices],
-        },
-    }
+    """A ResourceSlice to be written. ``owner`` is an owner reference (the Node), or None.
+
+    ``node`` is what ``Nodes.THIS`` means.
+    """
+    nodes = published.nodes
+    spec = SliceSpec(
+        driver=driver,
+        pool=ResourcePool(published.pool, published.generation, published.slice_count),
+        node_name=node if nodes is Nodes.THIS else None,
+        node_selector=nodes if isinstance(nodes, NodeSelector) else None,
+        all_nodes=True if nodes is Nodes.ALL else None,
+        per_device_node_selection=True if nodes is Nodes.EACH_DEVICE else None,
+        devices=published.devices,
+        shared_counters=published.shared_counters,
+        partition_type_attribute=published.partition_type_attribute,
+        skip_node_operations=published.skip_node_operations,
+    )
+    owners = {} if owner is None else {"ownerReferences": [dict(owner)]}
+    return write(ResourceSlice(Metadata(name=published.name, unknown=owners), spec))

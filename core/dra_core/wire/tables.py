@@ -387,6 +387,7 @@ _CLAIM_STATUS: Final = Record(
                         Field("hardware_address", "hardwareAddress", STRING),
                     ),
                 ),
+                Field("consumed_capacity", "consumedCapacity", MapOf(QUANTITY)),
             )
         ),
     ),

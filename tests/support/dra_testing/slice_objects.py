@@ -966,6 +966,7 @@ def corner_creates(minor: int) -> dict[str, JSON]:
             ]
         ),
     }
+    made |= _corner_counts()
     if minor >= 37:
         steps = {"min": "1", "max": str(most + 1), "step": "1"}
         made["beyond 64 bits of steps"] = _policy_slice("20E", default="1", validRange=steps)
@@ -977,6 +978,34 @@ def corner_creates(minor: int) -> dict[str, JSON]:
     ):
         made[f"{one} and {other}"] = _policy_slice("20E", default=one, validValues=[one, other])
     return made
+
+
+def _corner_counts() -> dict[str, JSON]:
+    """As many devices as a slice may have and one more, the last of them plain or not."""
+    lasts: dict[str, tuple[int, JSON]] = {
+        "plain ones": (128, {}),
+        "a taint": (64, {"taints": [{"key": "k", "effect": "None"}]}),
+        "consumed counters": (
+            64,
+            {"consumesCounters": [{"counterSet": "s", "counters": {"c": {"value": "1"}}}]},
+        ),
+        **{
+            f"a list of {kind}": (64, {"attributes": {"l": {kind: values}}})
+            for kind, values in (
+                ("ints", [1]),
+                ("bools", [True]),
+                ("strings", ["x"]),
+                ("versions", ["1.0.0"]),
+            )
+        },
+    }
+    return {
+        f"{count} devices with {what}": _whole(
+            devices=[*({"name": f"d{i}"} for i in range(count - 1)), {"name": "last", **last}]
+        )
+        for what, (limit, last) in lasts.items()
+        for count in (limit, limit + 1)
+    }
 
 
 def corner_updates() -> dict[str, tuple[JSON, JSON]]:
