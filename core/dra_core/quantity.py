@@ -25,6 +25,7 @@ they must be, so ``1e999999999`` itself can be read, compared, negated and writt
 from __future__ import annotations
 
 import enum
+import math
 import re
 from dataclasses import dataclass
 from functools import total_ordering
@@ -57,6 +58,9 @@ _INT64_MIN: Final = -(2**63)
 _FAST_DIGITS: Final = 18
 _NANO: Final = -9
 _MAX_DIGITS: Final = 4000
+#: Powers of ten that a double can hold.
+_FLOAT_MAX: Final = 308
+_FLOAT_MIN: Final = -323
 _MAX_BITS: Final = (10**_MAX_DIGITS).bit_length()
 
 
@@ -204,6 +208,16 @@ class Quantity:
             return None
         result, fits = _up64(self.unscaled, self.exponent)
         return result if fits else None
+
+    def approximate_float(self) -> float:
+        """The value as a double, as Go's ``AsApproximateFloat64()`` computes it: the nearest double
+        to the unscaled number, times a power of ten which is a product of two doubles itself.
+        """
+        try:
+            number = float(self.unscaled)
+        except OverflowError:
+            number = math.inf * self.sign()
+        return number * _float_ten(self.exponent) if self.exponent else number
 
     # -- arithmetic; all of it raises InvalidQuantity beyond 4,000 digits --
 
@@ -361,6 +375,14 @@ def _is_binary(quantity: Quantity) -> bool:
 def _ten(power: int) -> int:
     """10^power, which must not be negative."""
     return int(10**power)
+
+
+def _float_ten(power: int) -> float:
+    if power > _FLOAT_MAX or power < _FLOAT_MIN:
+        return math.inf if power > 0 else 0.0
+    if power >= 0:
+        return float(f"1e{power - power % 32}") * float(f"1e{power % 32}")
+    return float(f"1e{-(-power - -power % 32)}") / float(f"1e{-power % 32}")
 
 
 def _order(left: int, right: int) -> int:

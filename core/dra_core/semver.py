@@ -61,6 +61,23 @@ class SemVer:
         )
         return cls(major, minor, patch, pre, tuple(match[5].split(".")) if match[5] else ())
 
+    @classmethod
+    def parse_normalized(cls, text: str) -> SemVer:
+        """Read what ``semver(text, true)`` of CEL takes: also a leading ``v``, leading zeros, and
+        one or two numbers, ``'v1.02'``. Raises InvalidVersion.
+
+        A version without patch must not have a pre-release or build.
+        """
+        parts = text.removeprefix("v").split(".", 2)
+        numbers = [_without_zeros(part) for part in parts]
+        if len(numbers) < 3 and ("+" in numbers[-1] or "-" in numbers[-1]):
+            raise InvalidVersion(
+                f"version {_shown(text)} is not valid: one or two numbers cannot have a "
+                "pre-release or build behind them, write MAJOR.MINOR.PATCH"
+            )
+        numbers += ["0"] * (3 - len(numbers))
+        return cls.parse(".".join(numbers))
+
     def __str__(self) -> str:
         pre = "-" + ".".join(map(str, self.pre)) if self.pre else ""
         build = "+" + ".".join(self.build) if self.build else ""
@@ -68,6 +85,12 @@ class SemVer:
 
     def compare(self, other: SemVer) -> int:
         """-1, 0 or 1: before, equal to or after ``other`` in precedence."""
+        numbers = (self.major, self.minor, self.patch)
+        others = (other.major, other.minor, other.patch)
+        if numbers != others:
+            return 1 if numbers > others else -1
+        if not self.pre and not other.pre:
+            return 0
         left, right = self._key(), other._key()
         return (left > right) - (left < right)
 
@@ -84,6 +107,14 @@ class SemVer:
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+def _without_zeros(part: str) -> str:
+    """A number, and perhaps more behind it, without the zeros before it."""
+    if len(part) <= 1:
+        return part
+    bare = part.lstrip("0")
+    return bare if bare[:1].isascii() and bare[:1].isdecimal() else "0" + bare
 
 
 def _number(digits: str, text: str) -> int:
