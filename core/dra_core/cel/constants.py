@@ -60,7 +60,10 @@ def _one_type(checked: Checked, items: list[tuple[int, bool]]) -> Iterator[tuple
     first: Type | None = None
     for node, optional in items:
         of = checked.types[node]
-        if optional and of.params:
+        if optional and not of.params:
+            yield node, "an optional item of unknown type: Kubernetes cannot compile it"
+            return
+        if optional:
             of = of.params[0]
         if first is None:
             first = of
