@@ -206,14 +206,16 @@ def _child(command: Sequence[str], question: dict[str, Any]) -> tuple[dict[str, 
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps(question) + "\n")
+    process.stdin.flush()
+    answer: dict[str, Any] = json.loads(process.stdout.readline())
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
     process.stdin.close()
-    line = process.stdout.readline()
     process.stdout.read()
     _, _, usage = os.wait4(process.pid, 0)
     process.returncode = 0
     process.stdout.close()
-    answer: dict[str, Any] = json.loads(line)
-    return answer, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return answer, usage.ru_utime + usage.ru_stime, int(peak.split()[1]) / 1024
 
 
 def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -228,7 +230,8 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Non
 def main(arguments: Sequence[str]) -> int:
     """The whole benchmark, or with ``--one`` one question of standard input."""
     if "--one" in arguments:
-        print(json.dumps(our_answer(json.loads(sys.stdin.readline()))))
+        print(json.dumps(our_answer(json.loads(sys.stdin.readline()))), flush=True)
+        sys.stdin.read()
         return 0
     rounds = 5
     oracle = cel_oracle.provide()
