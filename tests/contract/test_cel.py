@@ -19,7 +19,7 @@ from dra_core.cel.environment import Environment
 from dra_core.cel.program import MAX_BYTES
 from dra_core.cel.tracker import LIMIT
 from dra_testing import cel_costly, cel_devices, cel_expressions, cel_hostile
-from dra_testing.cel_compare import Comparison, fast_answer, our_answer, verdict
+from dra_testing.cel_compare import Comparison, fast_answer, other_error, our_answer, verdict
 from dra_testing.cel_known import KNOWN
 from dra_testing.cel_oracle import Oracle
 
@@ -181,5 +181,6 @@ def test_new_expressions_by_gate(oracle: Oracle, consumable: bool, lists: bool) 
             continue
         answer = our_answer(question, ours)
         assert ("compileError" in theirs) == ("compileError" in answer), (question, theirs, answer)
+        assert not other_error(theirs, answer), (question, theirs, answer)
         if "maxCost" in theirs:
             assert int(theirs["maxCost"]) == answer["maxCost"], question

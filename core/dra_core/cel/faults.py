@@ -52,6 +52,13 @@ class CompileError(CelError):
         return self.faults[0].brief(self.source) + (f" (and {more} more)" if more else "")
 
 
+class PlanError(CompileError):
+    """A constant part of the expression has no value, which comes out when it is made ready to run.
+
+    An API server calls this an internal error rather than an invalid value.
+    """
+
+
 class EvaluationFailed(CelError):
     """The expression has no value for this device. In the scheduler this ends the attempt for the
     whole claim: it is not "no match".

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from dra_core.cel.environment import for_validation
-from dra_core.cel.faults import CompileError
+from dra_core.cel.faults import CompileError, PlanError
 from dra_core.cel.program import MAX_BYTES, compile_derived, compile_selector
 from dra_core.validation import names
 from dra_core.validation.field_rules import Problems
-from dra_core.validation.problems import Path, forbidden, invalid, too_long
+from dra_core.validation.problems import Path, forbidden, internal, invalid, too_long
 from dra_core.validation.servers import Server
 
 #: ``CELSelectorExpressionMaxCost``; the same for all derived attributes of a claim together,
@@ -27,6 +27,10 @@ class DerivedCost:
     """What the derived attributes of a claim can cost together."""
 
     total: int = 0
+
+    def add(self, cost: int) -> None:
+        """Add one. The server counts in 64 bits: two without a bound can come to little."""
+        self.total = (self.total + cost) % 2**64
 
     def problems(self, path: Path) -> Problems:
         """``spec.devices`` of a claim whose derived attributes are too costly together."""
@@ -61,6 +65,9 @@ def _expression(
         return
     try:
         program = (compile_selector if cost is None else compile_derived)(text, environment)
+    except PlanError as error:
+        yield internal(path, f"does not compile: {error.brief}")
+        return
     except CompileError as error:
         yield invalid(path, text, f"does not compile: {error.brief}")
         return
@@ -68,4 +75,4 @@ def _expression(
         limit = f"costs up to {program.max_cost} units, {COST_MAX} are allowed"
         yield forbidden(path, f"the expression {limit}: simplify it")
     if cost is not None:
-        cost.total += program.max_cost
+        cost.add(program.max_cost)

@@ -19,6 +19,7 @@ class ErrorType(enum.Enum):
     TOO_LONG = "FieldValueTooLong"
     TOO_MANY = "FieldValueTooMany"
     TYPE_INVALID = "FieldValueTypeInvalid"
+    INTERNAL = "InternalError"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,11 @@ def not_supported(path: Path, value: object, known: list[str]) -> Problem:
 def forbidden(path: Path, detail: str) -> Problem:
     """A field that must not be set here."""
     return Problem(str(path), ErrorType.FORBIDDEN, detail)
+
+
+def internal(path: Path, detail: str) -> Problem:
+    """A value that the server fails on rather than judges."""
+    return Problem(str(path), ErrorType.INTERNAL, detail)
 
 
 def too_long(path: Path, limit: int) -> Problem:

@@ -15,7 +15,7 @@ from typing import Any
 
 from dra_cli.cel_devices import from_data, short
 from dra_core.cel.environment import SCHEDULER_1_37, Environment
-from dra_core.cel.faults import CompileError, EvaluationFailed
+from dra_core.cel.faults import CompileError, EvaluationFailed, PlanError
 from dra_core.cel.program import Kind, compile_derived, compile_selector
 
 JSON = dict[str, Any]
@@ -29,7 +29,8 @@ def our_answer(question: Mapping[str, Any], environment: Environment = SCHEDULER
     try:
         program = make(question["expression"], environment)
     except CompileError as error:
-        return {"compileError": str(error)}
+        kind_of_error = "InternalError" if isinstance(error, PlanError) else "RuleInvalid"
+        return {"compileError": str(error), "errorType": kind_of_error}
     facts = {"outputType": str(program.output_type), "maxCost": program.max_cost}
     subject = from_data(question.get("device") or {})
     outcome = program.evaluate(subject.input)
@@ -64,6 +65,13 @@ def verdict(answer: Mapping[str, Any]) -> tuple[str, Any]:
     return kind, None if kind.endswith("Error") else answer[kind]
 
 
+def other_error(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> bool:
+    """Whether both do not compile, but one is invalid and the other an internal error."""
+    known = ("RuleInvalid", "InternalError")
+    kind = theirs.get("errorType")
+    return kind in known and kind != ours.get("errorType", kind)
+
+
 @dataclass
 class Comparison:
     """How a number of answers compare."""
@@ -83,7 +91,7 @@ class Comparison:
         self.asked += 1
         kind, _ = verdict(theirs)
         self.kinds[kind] += 1
-        if verdict(theirs) != verdict(ours):
+        if verdict(theirs) != verdict(ours) or other_error(theirs, ours):
             self.different.append((question, dict(theirs), dict(ours)))
             return
         if "outputType" in theirs and theirs["outputType"] != ours["outputType"]:
