@@ -99,6 +99,16 @@ def document(kind: str, devices: Sequence[tuple[str, ContainerEdits]]) -> bytes:
     return (json.dumps(spec, indent=2) + "\n").encode()
 
 
+def devices_of(document: bytes) -> frozenset[str]:
+    """The DRA devices that a document of :func:`document` is about, whatever else it may hold."""
+    try:
+        listed = json.loads(document)["devices"]
+        # See device_name: neither a claim's UID nor a request nor a device has an underscore.
+        return frozenset(str(item["name"]).rpartition("_")[2] for item in listed)
+    except (ValueError, KeyError, TypeError):
+        return frozenset()
+
+
 def _edits(device: str, edits: ContainerEdits) -> dict[str, Any]:
     data: dict[str, Any] = {}
     if edits.env:

@@ -92,9 +92,13 @@ class ApiError(DraError):
 
 
 class ApiUnavailable(ApiError):
-    """No answer, 429 or 5xx."""
+    """No answer, 429 or 5xx. ``retry_after`` is the server's wish in seconds, 0 if it has none."""
 
     retryable = True
+
+    def __init__(self, message: str, retry_after: float = 0.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class ApiUnauthorized(ApiError):
@@ -124,4 +128,11 @@ class ApiExpired(ApiError):
 
 
 class ApiInvalid(ApiError):
-    """400 or 422: the server's validation said no."""
+    """400 or 422: the server's validation said no.
+
+    ``causes`` are its field paths, each with what is wrong there.
+    """
+
+    def __init__(self, message: str, causes: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(message)
+        self.causes = causes

@@ -5,28 +5,32 @@ when there are as many as each of them says. The plan keeps one promise at every
 of its writes, and if they stop anywhere: **a pool that looks complete is what some driver wanted it
 to be**. How:
 
-* A change that fits in one slice is one update, atomic, and keeps the generation.
+* A change that fits in one slice is one update, atomic, and keeps the generation. With ``strict``
+  it begins a new generation, as the API's text has it; see docs/adr/0003 and 0008.
 * Anything larger begins a new generation. Its first write makes the pool incomplete, its last one
   complete; slices are rewritten in place by index, missing ones created, and only then are those
   deleted that the new generation does not need.
 * A generation that was begun and never finished (a crash, a slice deleted by hand) is continued if
   what is there still is what is wanted, and superseded otherwise.
+* ``nodeName`` of a slice cannot be changed. Where it has to, the old slice is deleted just before
+  its successor is created.
 
 Order is the vendor's: devices as listed, slices by index (the allocator sorts slices by name, so
-names start with the index).
+names start with the index); slices with counter sets come first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from dataclasses import dataclass, replace
 
-from dra_core.model.devices import Device
-from dra_core.model.slices import MAX_DEVICES, MAX_GENERATION, Pool, PublishedSlice
+from dra_core import layout, taint_times
+from dra_core.layout import Devices, Part
+from dra_core.model.slices import MAX_GENERATION, Nodes, Pool, PublishedSlice
 from dra_core.names import slice_index
+from dra_core.taint_times import Times
 
-Devices = tuple[Device, ...]
+Layout = Mapping[int, Part]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,51 +65,93 @@ class Plan:
     writes: tuple[Write, ...]
 
 
-def chunks(devices: Devices) -> list[Devices]:
-    """The devices of a pool cut into slices; an empty pool is one empty slice."""
-    return [devices[i : i + MAX_DEVICES] for i in range(0, len(devices), MAX_DEVICES)] or [()]
-
-
 def plan(
     pool: Pool,
     actual: Iterable[PublishedSlice],
     name: Callable[[int], str],
     *,
     last_generation: int = 0,
+    strict: bool = False,
+    taint_memory: Times | None = None,
 ) -> Plan:
     """What to write so that the cluster has ``pool``.
 
     ``actual`` holds the slices of this pool (others are left alone), ``name`` gives the name of the
-    slice with an index. ``last_generation`` is the highest generation seen so far, for when the
-    slices themselves are gone.
+    slice with an index. ``last_generation`` is the highest generation seen so far and
+    ``taint_memory`` the times of taints, for when the slices themselves are gone.
     """
-    mine = sorted((s for s in actual if s.pool == pool.name), key=lambda s: s.name)
+    mine = sorted((s for s in actual if s.pool == pool.name), key=lambda s: (s.generation, s.name))
+    known = dict(taint_memory or {}) | taint_times.times(d for s in mine for d in s.devices)
+    wanted = replace(pool, devices=taint_times.kept(pool.devices, known))
     generation = max((s.generation for s in mine), default=last_generation)
-    current = [s for s in mine if s.generation == generation]
-    layout = _changed_in_place(pool.devices, current) or _continued(pool.devices, current)
-    if layout is None and not mine and 0 < generation <= MAX_GENERATION:
-        layout = dict(enumerate(chunks(pool.devices)))  # all gone: the same again
-    if layout is not None:
-        return _writes(pool, mine, generation, layout, name)
-    layout = dict(enumerate(chunks(pool.devices)))
-    if generation < MAX_GENERATION:
-        return _writes(pool, mine, generation + 1, layout, name)
+    same = _same_generation(wanted, mine, generation, name, strict=strict)
+    if same is not None:
+        return same
+    fresh = dict(enumerate(layout.parts(wanted.devices, wanted.shared_counters)))
+    following = max(generation, last_generation) + 1
+    if following <= MAX_GENERATION:
+        return _writes(wanted, mine, following, fresh, name)
     # No higher generation exists: a driver may start again once the old slices are gone.
-    fresh = _writes(pool, [], 1, layout, name)
-    return Plan(1, (*(Delete(s.name) for s in mine), *fresh.writes))
+    begun = _writes(wanted, [], 1, fresh, name)
+    return Plan(1, (*(Delete(s.name) for s in mine), *begun.writes))
 
 
-def _changed_in_place(
-    wanted: Devices, current: Sequence[PublishedSlice]
-) -> dict[int, Devices] | None:
-    """Contents by index if the pool is complete and at most one of its slices has to change."""
-    layout = _indexed(current)
+def _same_generation(
+    pool: Pool,
+    mine: Sequence[PublishedSlice],
+    generation: int,
+    name: Callable[[int], str],
+    *,
+    strict: bool,
+) -> Plan | None:
+    """The plan if the pool can keep its generation, or take up the one that was begun."""
+    if not mine:
+        if not 0 < generation <= MAX_GENERATION:
+            return None
+        again = dict(enumerate(layout.parts(pool.devices, pool.shared_counters)))
+        return _writes(pool, mine, generation, again, name)  # all gone: the same again
+    current = [s for s in mine if s.generation == generation]
+    in_place = _changed_in_place(pool, current)
+    if in_place is not None:
+        found = _writes(pool, mine, generation, in_place, name)
+        changed = [w for w in found.writes if not isinstance(w, Delete)]
+        most = 0 if strict else 1
+        if len(changed) <= most and all(isinstance(w, Update) for w in changed):
+            return found
+    begun = _continued(pool, current)
+    if begun is not None:
+        found = _writes(pool, mine, generation, begun, name)
+        right = {s.name for s in current}
+        if not any(isinstance(w, Update) and w.slice.name in right for w in found.writes):
+            return found
+    return None
+
+
+def _changed_in_place(pool: Pool, current: Sequence[PublishedSlice]) -> Layout | None:
+    """Parts by index if the pool is complete and its slices can hold what is wanted as they are."""
+    present = _indexed(current)
     count = len(current)
-    if not layout or list(layout) != list(range(count)):
+    if not present or list(present) != list(range(count)):
         return None
     if any(s.slice_count != count for s in current):
         return None
-    contents = list(layout.values())
+    counters = layout.counter_chunks(pool.shared_counters)
+    behind = list(present.values())[len(counters) :]
+    if any(part.counters for part in behind):
+        return None
+    contents = [part.devices for part in behind]
+    if not contents and not pool.devices:
+        return dict(enumerate(Part(counters=c) for c in counters))
+    devices = _one_replaced(pool.devices, contents, alone=count == 1)
+    if devices is None:
+        return None
+    return dict(enumerate([*(Part(counters=c) for c in counters), *map(Part, devices)]))
+
+
+def _one_replaced(
+    wanted: Devices, contents: Sequence[Devices], *, alone: bool
+) -> list[Devices] | None:
+    """``contents`` with at most one of them other than it is, so that they are ``wanted``."""
     before, changed = 0, 0
     for devices in contents[:-1]:
         if wanted[before : before + len(devices)] != devices:
@@ -115,71 +161,68 @@ def _changed_in_place(
     after = sum(len(devices) for devices in contents[changed + 1 :])
     middle = wanted[before : len(wanted) - after]
     proposal = [*contents[:changed], middle, *contents[changed + 1 :]]
-    if not _fits(middle, count) or tuple(d for c in proposal for d in c) != wanted:
+    # An empty slice only if it is the only one.
+    if not layout.fits(middle) or not (middle or alone):
         return None
-    return dict(enumerate(proposal))
+    return proposal if tuple(d for c in proposal for d in c) == wanted else None
 
 
-def _continued(wanted: Devices, current: Sequence[PublishedSlice]) -> dict[int, Devices] | None:
-    """Contents by index if the slices that exist are right and only some are missing.
+def _continued(pool: Pool, current: Sequence[PublishedSlice]) -> Layout | None:
+    """Parts by index if the slices that exist are right and only some are missing.
 
-    Each existing slice must appear in ``wanted`` as it is, in order; what lies between two of them
-    must fit into the missing slices between their indexes.
+    Each existing slice of devices must appear in the pool as it is, in order; what lies between two
+    of them must fit into the missing slices between their indexes.
     """
     present = _indexed(current)
     counts = {s.slice_count for s in current}
-    if not present or len(counts) != 1 or not all(present.values()):
+    if not present or len(counts) != 1:
         return None
     count = counts.pop()
     if len(present) >= count or max(present) >= count:
         return None
+    counters = layout.counter_chunks(pool.shared_counters)
+    first = len(counters)
+    held = {index - first: part.devices for index, part in present.items() if index >= first}
+    if not all(held.values()):
+        return None
+    devices = _gaps_filled(pool.devices, held, count - first)
+    if devices is None:
+        return None
+    return dict(enumerate([*(Part(counters=c) for c in counters), *map(Part, devices)]))
+
+
+def _gaps_filled(wanted: Devices, held: Mapping[int, Devices], count: int) -> list[Devices] | None:
+    """``wanted`` over ``count`` slices of which those in ``held`` are there already."""
     position = {device.name: at for at, device in enumerate(wanted)}
-    layout: dict[int, Devices] = {}
-    index, reached = 0, 0  # the next slice and the next device to place
-    for there, devices in present.items():
+    found: list[Devices] = []
+    reached = 0  # the next device to place
+    for there, devices in sorted(held.items()):
         start = position.get(devices[0].name, -1)
-        gap = _spread(wanted[reached:start], there - index) if start >= reached else None
+        gap = layout.spread(wanted[reached:start], there - len(found)) if start >= reached else None
         if gap is None or wanted[start : start + len(devices)] != devices:
             return None
-        layout.update(enumerate([*gap, devices], index))
-        index, reached = there + 1, start + len(devices)
-    rest = _spread(wanted[reached:], count - index)
-    return None if rest is None else layout | dict(enumerate(rest, index))
+        found += [*gap, devices]
+        reached = start + len(devices)
+    rest = layout.spread(wanted[reached:], count - len(found)) if count >= len(found) else None
+    return None if rest is None else [*found, *rest]
 
 
-def _indexed(slices: Sequence[PublishedSlice]) -> dict[int, Devices] | None:
-    """Contents by index, in order, or None if the names are not ours or an index comes twice."""
-    layout: dict[int, Devices] = {}
+def _indexed(slices: Sequence[PublishedSlice]) -> dict[int, Part] | None:
+    """Parts by index, in order, or None if the names are not ours or an index comes twice."""
+    found: dict[int, Part] = {}
     for published in slices:
         index = slice_index(published.name)
-        if index is None or index in layout:
+        if index is None or index in found:
             return None
-        layout[index] = published.devices
-    return dict(sorted(layout.items()))
-
-
-def _fits(devices: Devices, count: int) -> bool:
-    """Whether these may be one of ``count`` slices: an empty one only if it is the only one."""
-    return len(devices) <= MAX_DEVICES and bool(devices or count == 1)
-
-
-def _spread(devices: Devices, count: int) -> list[Devices] | None:
-    """``devices`` over exactly ``count`` slices, none of them empty, or None."""
-    if not count <= len(devices) <= count * MAX_DEVICES:
-        return None
-    # As full as possible from the front, one device at least left for each slice behind.
-    sizes: list[int] = []
-    for behind in reversed(range(count)):
-        sizes.append(min(MAX_DEVICES, len(devices) - sum(sizes) - behind))
-    edges = [0, *accumulate(sizes)]
-    return [devices[a:b] for a, b in pairwise(edges)]
+        found[index] = Part(published.devices, published.shared_counters)
+    return dict(sorted(found.items()))
 
 
 def _writes(
     pool: Pool,
     mine: Sequence[PublishedSlice],
     generation: int,
-    layout: Mapping[int, Devices],
+    parts: Layout,
     name: Callable[[int], str],
 ) -> Plan:
     by_index: dict[int | None, PublishedSlice] = {}
@@ -187,19 +230,40 @@ def _writes(
         by_index.setdefault(slice_index(published.name), published)
     kept: set[str] = set()
     writes: list[Write] = []
-    for index, devices in sorted(layout.items()):
+    for index, part in sorted(parts.items()):
         existing = by_index.get(index)
-        wanted = PublishedSlice(
-            name=existing.name if existing else name(index),
-            pool=pool.name,
-            generation=generation,
-            slice_count=len(layout),
-            devices=devices,
-        )
-        kept.add(wanted.name)
-        if existing is None:
+        wanted = _slice(pool, part, generation, len(parts))
+        if existing is None or not _same_node_name(existing, wanted):
+            wanted = replace(wanted, name=name(index))
+            if existing is not None:
+                writes.append(Delete(existing.name))
+                kept.add(existing.name)
             writes.append(Create(wanted))
-        elif existing != wanted:
-            writes.append(Update(wanted))
+        else:
+            wanted = replace(wanted, name=existing.name)
+            if existing != wanted:
+                writes.append(Update(wanted))
+        kept.add(wanted.name)
     writes.extend(Delete(s.name) for s in mine if s.name not in kept)
     return Plan(generation, tuple(writes))
+
+
+def _slice(pool: Pool, part: Part, generation: int, count: int) -> PublishedSlice:
+    """The slice without its name."""
+    # The API wants partitionTypeAttribute only where a device of the slice consumes counters.
+    partitions = any(device.consumes_counters for device in part.devices)
+    return PublishedSlice(
+        name="",
+        pool=pool.name,
+        generation=generation,
+        slice_count=count,
+        devices=part.devices,
+        shared_counters=part.counters,
+        nodes=pool.nodes,
+        partition_type_attribute=pool.partition_type_attribute if partitions else None,
+        skip_node_operations=pool.skip_node_operations,
+    )
+
+
+def _same_node_name(a: PublishedSlice, b: PublishedSlice) -> bool:
+    return (a.nodes is Nodes.THIS) == (b.nodes is Nodes.THIS)

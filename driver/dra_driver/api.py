@@ -32,12 +32,28 @@ from typing import Protocol
 from dra_core.cdi import ContainerEdits, DeviceNode, Mount
 from dra_core.errors import InvalidValue, PreparationFailed, UnknownDevice
 from dra_core.model.claims import AllocationResult, Claim, ClaimReference
-from dra_core.model.devices import AttributeValue, Capacity, Device, Version
-from dra_core.model.slices import Pool
+from dra_core.model.devices import (
+    AllocatableMapping,
+    AllocatableOverhead,
+    AttributeValue,
+    Capacity,
+    Counter,
+    CounterConsumption,
+    Device,
+    NodeAllocatable,
+    RequestPolicy,
+    RequestRange,
+    Version,
+)
+from dra_core.model.nodes import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from dra_core.model.slices import CounterSet, Fallback, Nodes, Pool
+from dra_core.model.taints import DeviceTaint
 from dra_core.names import ClaimUID, DeviceName, DriverName, NodeName, PoolName
 from dra_core.quantity import Quantity
 
 __all__ = [
+    "AllocatableMapping",
+    "AllocatableOverhead",
     "AllocationResult",
     "AttributeValue",
     "Capacity",
@@ -46,20 +62,32 @@ __all__ = [
     "ClaimUID",
     "ContainerEdits",
     "Context",
+    "Counter",
+    "CounterConsumption",
+    "CounterSet",
     "Device",
     "DeviceName",
     "DeviceNode",
+    "DeviceTaint",
     "Driver",
     "DriverName",
+    "Fallback",
     "InvalidValue",
     "Mount",
+    "NodeAllocatable",
     "NodeName",
+    "NodeSelector",
+    "NodeSelectorRequirement",
+    "NodeSelectorTerm",
+    "Nodes",
     "Option",
     "Pool",
     "PoolName",
     "PreparationFailed",
     "Profile",
     "Quantity",
+    "RequestPolicy",
+    "RequestRange",
     "UnknownDevice",
     "Version",
 ]
@@ -79,19 +107,25 @@ class Option:
     check: Callable[[str], object] = str
 
 
+def _nobody_listens() -> None:
+    """A driver without the framework around it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a driver gets to know.
 
     ``plugin_dir`` is the driver's own folder on the host, the same path in a container. ``options``
     gives the profile's options as they are now: a reload (SIGHUP) changes them, and the framework
-    then asks for the pools anew.
+    then asks for the pools anew. ``changed()`` says that the pools have changed, from any thread:
+    they are asked for within a second instead of at the next rescan.
     """
 
     driver_name: DriverName
     node_name: NodeName
     plugin_dir: Path
     options: Callable[[], Mapping[str, str]]
+    changed: Callable[[], None] = _nobody_listens
 
 
 class Driver(Protocol):

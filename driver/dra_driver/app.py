@@ -6,7 +6,8 @@ that cannot answer. Nothing of this waits for the API server.
 
 Stop (SIGTERM, SIGINT): the registration socket first, so that the kubelet sends nothing new, then
 the DRA service once running calls have ended. Slices and CDI files stay: a restart or a rolling
-update must not disturb anyone.
+update must not disturb anyone. With ``--on-stop=withdraw`` (to uninstall) the slices go before the
+registration socket does, so that no pod is sent to a node whose driver is leaving.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from dra_driver.adapters import files, kube, logs, probes, services, sockets
 from dra_driver.api import Context, Driver, Profile
 from dra_driver.config import Profiles, Settings
 from dra_driver.preparer import Preparer
-from dra_driver.publisher import Publisher
+from dra_driver.publication import Publication
 
 _log = structlog.get_logger(__name__)
 
 #: Seconds that running calls get to end when the driver stops.
-_REGISTRATION_GRACE, _PUBLISHER_GRACE, _SERVICE_GRACE, _CLAIM_GRACE = 1.0, 5.0, 25.0, 3.0
+_REGISTRATION_GRACE, _SERVICE_GRACE, _CLAIM_GRACE = 1.0, 25.0, 3.0
 #: Seconds between looks whether the registration socket is still there.
 _LOOK: Final = 2.0
 _USAGE: Final = 2
@@ -80,6 +81,7 @@ class _Instance:
         self._reload = False
         self._failed = False
         self._hung = False
+        self._publication: Publication | None = None
         self._inbox, self._outbox = os.pipe()
         os.set_blocking(self._outbox, False)
 
@@ -110,7 +112,9 @@ class _Instance:
 
     def _make_driver(self) -> Driver:
         s = self._settings
-        context = Context(s.driver_name, s.node_name, s.plugin_dir, lambda: self._options)
+        context = Context(
+            s.driver_name, s.node_name, s.plugin_dir, lambda: self._options, self._refresh
+        )
         return self._profiles.get(s.profile)(context)
 
     def _serve(
@@ -128,35 +132,20 @@ class _Instance:
         service.start()
         stack.callback(service.stop, _SERVICE_GRACE)
 
-        slices = kube.KubeSlices(api, s.driver_name, s.node_name)
-        publisher = Publisher(
-            s.driver_name, s.node_name, driver.pools, slices, rescan=s.rescan_interval
-        )
-        turn = _Turn(s.plugin_dir / "publisher.lock")
-        stack.callback(turn.end)
-
-        def publish() -> None:
-            publisher.standby = not turn.take(wait=False)
-            if publisher.standby:
-                _log.info("another instance publishes; this one takes over when it ends")
-                turn.take(wait=True)
-                publisher.standby = False
-            publisher.run()
-
-        publishing = self._thread("publisher", publish)
-        self._thread("slice-watch", publisher.follow)
-        self._thread("discovery", publisher.discover)
-        stack.callback(publishing.join, _PUBLISHER_GRACE)
-        stack.callback(publisher.stop)
+        publication = Publication(s, driver, api, cdi_files, self._thread)
+        stack.callback(publication.stop)
+        self._publication = publication
+        publication.start()
 
         registration = services.Registration(s.driver_name, where.service, services.VERSIONS)
         registry = _Registry(where.registration, registration)
         registry.start()
         stack.callback(registry.stop)
         if s.http_address is not None:
-            health = _Health(s, service, publisher, registration, cdi_files)
+            health = _Health(s, service, publication, registration, cdi_files)
             checks: dict[str, probes.Check] = {"/healthz": health.alive, "/readyz": health.ready}
-            endpoint = probes.Endpoint(s.http_address, checks)
+            texts = {"/metrics": publication.measures.text}
+            endpoint = probes.Endpoint(s.http_address, checks, texts)
             endpoint.start()
             stack.callback(endpoint.stop)
         _log.info(
@@ -167,9 +156,11 @@ class _Instance:
             socket=str(where.service),
             registration=str(where.registration),
         )
-        self._wait(publisher, registry)
+        self._wait(registry)
+        if s.on_stop == "withdraw" and not self._failed:
+            publication.withdraw()
 
-    def _wait(self, publisher: Publisher, registry: _Registry) -> None:
+    def _wait(self, registry: _Registry) -> None:
         while not self._stop:
             if select.select([self._inbox], [], [], _LOOK)[0]:
                 os.read(self._inbox, 4096)
@@ -178,7 +169,12 @@ class _Instance:
             if self._reload:
                 self._reload = False
                 self._read_options()
-                publisher.refresh()
+                self._refresh()
+
+    def _refresh(self) -> None:
+        """Ask for the pools anew; before there is anybody to ask, they will be asked for anyway."""
+        if self._publication is not None:
+            self._publication.refresh()
 
     def _end_claims(self, preparer: Preparer) -> None:
         self._hung = not preparer.close(_CLAIM_GRACE)
@@ -260,24 +256,6 @@ class _Registry:
             _log.error("the registration socket cannot be made", error=str(error))
 
 
-class _Turn:
-    """Which of the instances on a node publishes: two that want different things would fight."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor: int | None = None
-
-    def take(self, *, wait: bool) -> bool:
-        """Whether it is our turn; with ``wait`` only once it is."""
-        self._descriptor = files.lock(self._path, wait=wait)
-        return self._descriptor is not None
-
-    def end(self) -> None:
-        """Let the next one publish."""
-        if self._descriptor is not None:
-            files.unlock(self._path, self._descriptor)
-
-
 class _Health:
     """What probes are told."""
 
@@ -285,14 +263,14 @@ class _Health:
         self,
         settings: Settings,
         service: services.UnixServer,
-        publisher: Publisher,
+        publication: Publication,
         registration: services.Registration,
         cdi_files: files.CdiFolder,
     ) -> None:
         self._settings = settings
         self._service = service
         self._cdi_files = cdi_files
-        self._publisher = publisher
+        self._publication = publication
         self._registration = registration
 
     def alive(self) -> list[probes.Condition]:
@@ -309,8 +287,9 @@ class _Health:
         """Whether the kubelet knows us and the pools are published."""
         s = self._settings
         registered = self._registration.registered.is_set()
-        standby = self._publisher.standby
-        trouble = "" if standby else self._publisher.trouble
+        publisher = self._publication.publisher
+        standby = publisher.standby
+        trouble = "" if standby else self._publication.trouble
         published = "another instance publishes" if standby else "all pools are published"
         return [
             probes.Condition(
@@ -322,4 +301,8 @@ class _Health:
                 f"{s.registry_dir}, so --kubelet-root must be its --root-dir",
             ),
             probes.Condition("Published", not trouble, trouble or published),
+            # What follows is for people: it never makes the driver unready.
+            probes.Condition("Cluster", True, publisher.version),
+            probes.Condition("Features", True, publisher.missing),
+            probes.Condition("NodeResources", True, publisher.accounting),
         ]

@@ -41,6 +41,8 @@ class Settings:
     pod_uid: PodUID | None
     rescan_interval: float
     http_address: tuple[str, int] | None
+    generations: str
+    on_stop: str
     options: Mapping[str, str]
     log_level: str
     log_format: str
@@ -206,10 +208,27 @@ def _command(profiles: Profiles) -> click.Command:
             help="Ask the profile for its devices this often.",
         ),
         click.Option(
+            ["--generations"],
+            type=click.Choice(["as-needed", "strict"]),
+            default="as-needed",
+            show_default=True,
+            help="strict: every change of a pool is a new generation in all its slices, as the "
+            "API's text has it; as-needed: a change of one slice is one write.",
+        ),
+        click.Option(
+            ["--on-stop"],
+            type=click.Choice(["keep", "withdraw"]),
+            default="keep",
+            show_default=True,
+            help="withdraw: SIGTERM takes this node's slices out of the cluster before the driver "
+            "deregisters, to uninstall it; a restart or an update needs keep.",
+        ),
+        click.Option(
             ["--http-address"],
             metavar="HOST:PORT",
             callback=_address,
-            help="Answer /healthz and /readyz there, e.g. 0.0.0.0:8080 in a pod.  [default: off]",
+            help="Answer /healthz, /readyz and /metrics there, e.g. 0.0.0.0:8080 in a pod.  "
+            "[default: off]",
         ),
         click.Option(
             ["--log-level"],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import enum
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -46,23 +47,55 @@ class Changed:
     object: dict[str, Any]
 
 
+class Scope(enum.Enum):
+    """Which of the driver's slices: a publisher sees and touches no others."""
+
+    #: Those with this node's name.
+    NODE = "node"
+    #: Those without a node's name that belong to this node's publisher (owner: the Node).
+    SHARED = "shared"
+
+
 class SliceApi(Protocol):
     """The ResourceSlices of this driver on this node. Raises :class:`~dra_core.errors.ApiError`."""
 
     def owner(self) -> dict[str, Any]:
         """Owner reference to the Node, so that the slices go when it goes."""
 
-    def list(self) -> Listed:
+    def minor_version(self) -> int:
+        """The server is Kubernetes 1.this."""
+
+    def list(self, scope: Scope) -> Listed:
         """All of them."""
 
-    def watch(self, resource_version: str) -> Iterator[Changed]:
+    def watch(self, scope: Scope, resource_version: str) -> Iterator[Changed]:
         """Changes from there on, until the server ends the stream."""
 
     def create(self, body: dict[str, Any]) -> dict[str, Any]:
         """The object as the server stored it."""
+
+    def try_out(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The object as the server would store it under another name; nothing is stored."""
 
     def update(self, body: dict[str, Any]) -> dict[str, Any]:
         """Replace, on condition of ``metadata.resourceVersion``."""
 
     def delete(self, name: str, uid: str) -> None:
         """Delete the object with this UID; gone already is success."""
+
+
+class Notices(Protocol):
+    """Tells people what they should know, beside the log."""
+
+    def warn(self, owner: Mapping[str, Any], reason: str, note: str) -> None:
+        """A Warning about ``owner``, the Node. Does not wait, does not fail."""
+
+
+class Measures(Protocol):
+    """Numbers for monitoring."""
+
+    def add(self, name: str, amount: float = 1.0, **labels: str) -> None:
+        """Count up."""
+
+    def set(self, name: str, value: float, **labels: str) -> None:
+        """Set a gauge."""

@@ -2,44 +2,37 @@
 
 One thread owns what is published. It wakes when the driver's devices may have changed, when someone
 else touched our slices (the watch), when a retry is due, and for a periodic rescan; it then
-compares and writes what :mod:`dra_core.publishing` says, one write after the other. What the watch
-tells is kept as a copy, so that nothing is read again for a change.
+compares and writes what :mod:`dra_core.publishing` says, one write after the other.
 
-Two things are not taken at face value. The answer to a write may lack fields that the server has
-switched off: what was sent and what came back are remembered together, so that the difference is
-reported once and not written again. And the driver's discovery may fail: what was published last
-then stays. A device that the API would refuse is left out and reported; the others are published.
+Between the driver's pools and the plan stand, in this order: devices that the API would refuse are
+left out and named; a device that vanished but is in use stays, tainted; node-allocatable resources
+get the shape of the server's version; features that the server does not have are taken out
+(:mod:`dra_driver.capabilities`).
 """
 
 from __future__ import annotations
 
 import math
 import queue
-import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import structlog
 
-from dra_core import names, publishing, wire
-from dra_core.errors import (
-    ApiConflict,
-    ApiError,
-    ApiExpired,
-    ApiNotFound,
-    ApiUnavailable,
-    DraError,
-    InvalidObject,
-    InvalidValue,
-)
-from dra_core.model.devices import check_device
-from dra_core.model.slices import Pool, PublishedSlice, check_pool
+from dra_core import features, node_allocatable, publishing, taint_times
+from dra_core.errors import ApiInvalid, ApiUnavailable, DraError
+from dra_core.model.slices import Nodes, Pool, PublishedSlice
 from dra_core.names import DriverName, NodeName, PoolName
-from dra_core.wire.dropped import dropped_fields
-from dra_driver.ports import Changed, SliceApi
+from dra_driver.capabilities import Capabilities, shown
+from dra_driver.discovery import Found
+from dra_driver.offer import Offer
+from dra_driver.pacing import WriteLimit, backoff
+from dra_driver.ports import Changed, Measures, Notices, Scope, SliceApi
+from dra_driver.slice_store import SliceStore
+from dra_driver.slice_watch import Relisted
+from dra_driver.slice_writer import SliceWriter
 
 _log = structlog.get_logger(__name__)
 
@@ -47,38 +40,16 @@ _log = structlog.get_logger(__name__)
 SETTLE: Final = 0.25
 #: The longest such wait, for someone who changes our slices again and again.
 SETTLE_LONGEST: Final = 4.0
-#: Seconds after which a discovery that has not ended is said to hang.
-DISCOVERY_LONG: Final = 30.0
 _LONG: Final = 3600.0
-#: Seconds between tries after a failure: the first, and the longest.
-RETRY_FIRST, RETRY_LONGEST = 0.5, 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Echo:
-    """What was sent in the last write of a slice, and the spec that came back."""
-
-    sent: PublishedSlice
-    returned: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Relist:
-    """The watch has begun (again) with this list."""
-
-    items: tuple[dict[str, Any], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a discovery gave: pools, or why there are none."""
-
-    pools: tuple[Pool, ...] = ()
-    trouble: str = ""
+#: Plans for a pool in one go: a feature found missing leads to another one, and there are nine.
+_PLANS: Final = 10
 
 
 class _Stop:
     """End."""
+
+
+Message = Relisted | Changed | Found | _Stop
 
 
 class Publisher:
@@ -88,118 +59,88 @@ class Publisher:
         self,
         driver: DriverName,
         node: NodeName,
-        discover: Callable[[], Sequence[Pool]],
         api: SliceApi,
+        offer: Offer,
         *,
-        rescan: float = 60.0,
+        notices: Notices,
+        measures: Measures,
+        strict: bool = False,
+        shared: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._driver = driver
-        self._node = node
-        self._discover = discover
         self._api = api
-        self._rescan_interval = rescan
+        self._offer = offer
+        self._notices = notices
+        self._measures = measures
+        self._strict = strict
+        self._shared = shared
         self._clock = clock
-        self._inbox: queue.SimpleQueue[_Relist | Changed | _Found | _Stop] = queue.SimpleQueue()
-        self._slices: dict[str, dict[str, Any]] | None = None  # by name; None until listed
-        self._deleted: set[str] = set()  # UIDs we deleted and the watch has not confirmed
-        self._echoes: dict[str, _Echo] = {}
+        self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._store = SliceStore()
         self._generations: dict[PoolName, int] = {}
-        self._taken: dict[tuple[PoolName, int], int] = {}
-        self._pools: dict[PoolName, Pool] | None = None
-        self._owner: Mapping[str, Any] | None = None
-        self._dropped: set[str] = set()
+        self._times: dict[PoolName, taint_times.Times] = {}
         self._failures = 0
         self._stopping = threading.Event()
-        self._reported: dict[str, str] = {}
+        limit = WriteLimit(clock, self._stopping)
+        self._writer = SliceWriter(
+            driver,
+            node,
+            api,
+            self._store,
+            limit=limit,
+            measures=measures,
+            unreadable=offer.report,
+        )
         self._settle = SETTLE
         self._repaired_at = -math.inf
-        self._look = threading.Event()
-        self._discovery_began: float | None = None
-        self._discovery_trouble = ""
+        self._withdrawing = False
         self._trouble = "not published yet"
+        self.capabilities = Capabilities(clock, self._warn)
+        #: Whether nothing of ours is in the cluster any more, after :meth:`withdraw`.
+        self.withdrawn = threading.Event()
         #: Whether another instance of the driver publishes on this node.
         self.standby = False
 
     # -- from other threads ----------------------------------------------------------------------
 
-    def refresh(self) -> None:
-        """The driver's devices may have changed."""
-        self._look.set()
+    def take(self, message: Relisted | Changed | Found) -> None:
+        """News from discovery or from a watch."""
+        self._inbox.put(message)
 
     @property
     def trouble(self) -> str:
         """Why the pools are not published as they should be; empty if they are."""
-        began = self._discovery_began
-        if began is not None and self._clock() - began > DISCOVERY_LONG:
-            return f"discovery has been running for {self._clock() - began:.0f} s"
-        return "; ".join(part for part in (self._discovery_trouble, self._trouble) if part)
+        return "; ".join(part for part in (self._offer.trouble, self._trouble) if part)
+
+    @property
+    def missing(self) -> str:
+        """What this cluster does not have of what the pools use."""
+        return shown(self.capabilities.unavailable())
+
+    @property
+    def accounting(self) -> str:
+        """Who counts node resources of devices here."""
+        minor = self._offer.minor
+        if minor is None:
+            return "not known yet"
+        off = self.capabilities.unavailable().get(features.NODE_ALLOCATABLE, "")
+        return node_allocatable.accounting(minor, off)
+
+    @property
+    def version(self) -> str:
+        """Which Kubernetes."""
+        minor = self._offer.minor
+        return "not known yet" if minor is None else f"Kubernetes 1.{minor}"
 
     def stop(self) -> None:
-        """End :meth:`run` and :meth:`follow` soon; the slices stay."""
+        """End :meth:`run` soon; the slices stay."""
         self._stopping.set()
-        self._look.set()
         self._inbox.put(_Stop())
 
-    def discover(self) -> None:
-        """Ask the driver for its devices until stopped; run this in a thread of its own.
-
-        A driver that takes long, or hangs, then delays nothing but its own news.
-        """
-        failures = 0
-        while not self._stopping.is_set():
-            self._look.clear()
-            self._discovery_began = self._clock()
-            found = self._discovered()
-            self._discovery_began = None
-            failures = failures + 1 if found.trouble else 0
-            self._inbox.put(found)
-            wait = _backoff(failures) if failures else self._rescan_interval
-            self._look.wait(min(wait, self._rescan_interval))
-
-    def _discovered(self) -> _Found:
-        try:
-            return _Found(tuple(self._discover()))
-        except DraError as error:
-            _log.error("discovery failed, published pools stay", error=str(error))
-            return _Found(trouble=f"discovery failed: {error}")
-        except Exception as error:  # noqa: BLE001 - a vendor's code must not end publishing
-            _log.exception("discovery failed, published pools stay")
-            return _Found(trouble=f"discovery failed: {type(error).__name__}, see the log")
-
-    def follow(self) -> None:
-        """List and watch until stopped; run this in a thread of its own."""
-        failures = 0
-        while not self._stopping.is_set():
-            try:
-                listed = self._api.list()
-                self._inbox.put(_Relist(listed.items))
-                self._watch(listed.resource_version)
-                failures = 0
-            except ApiExpired:
-                failures += 1
-            except ApiError as error:
-                failures += 1
-                _log.warning("cannot watch slices", error=str(error), failures=failures)
-            except Exception:  # noqa: BLE001 - claims must be served all the same
-                failures += 1
-                _log.exception("watching slices failed unexpectedly")
-            if failures:
-                self._stopping.wait(_backoff(failures))
-
-    def _watch(self, version: str) -> None:
-        """Until an error, or a stream that brings nothing and ends at once; list again then."""
-        while not self._stopping.is_set():
-            began, events = self._clock(), 0
-            for event in self._api.watch(version):
-                events += 1
-                version = event.object.get("metadata", {}).get("resourceVersion", version)
-                if event.kind != "BOOKMARK":
-                    self._inbox.put(event)
-                if self._stopping.is_set():
-                    return
-            if not events and self._clock() - began < 1.0:
-                raise ApiUnavailable("the watch ends as soon as it begins")
+    def withdraw(self) -> None:
+        """Remove all slices, for good: nothing is allocated from this node any more."""
+        self._withdrawing = True
+        self._inbox.put(Found())
 
     # -- the publishing thread -------------------------------------------------------------------
 
@@ -223,125 +164,141 @@ class Publisher:
             if pause is not None:
                 until = min(until, self._clock() + pause)
 
-    def _take(self, message: _Relist | Changed | _Found | _Stop) -> float | None:
+    def _take(self, message: Message) -> float | None:
         """Take in one message; in how many seconds to compare, None if nothing is new."""
-        if isinstance(message, _Found):
-            self._take_found(message)
+        if isinstance(message, Found):
+            if not self._withdrawing:
+                self._offer.take(message)
             return 0.0
         if isinstance(message, _Stop):
             return 0.0
-        if isinstance(message, _Relist):
-            fresh = {item["metadata"]["name"]: item for item in message.items}
-            differs = self._slices is None or _versions(fresh) != _versions(self._slices)
-            self._slices = fresh
-            self._deleted.clear()
-            return SETTLE if differs else None
-        return self._settle if self._take_event(message) else None
-
-    def _take_found(self, found: _Found) -> None:
-        self._discovery_trouble = found.trouble
-        if found.trouble:
-            return
-        old, pools, troubles = self._pools or {}, {}, []
-        for pool in found.pools:
-            try:
-                if pool.name in pools:
-                    raise InvalidValue(f"there are two pools named {pool.name!r}")  # noqa: TRY301
-                pools[pool.name] = check_pool(self._sound(pool))
-            except InvalidValue as error:
-                troubles.append(str(error))
-                self._report(f"pool {pool.name}", "pool not changed", str(error))
-                if pool.name in old:
-                    pools[pool.name] = old[pool.name]
-        self._discovery_trouble = "; ".join(troubles)
-        self._pools = pools
-
-    def _report(self, subject: str, event: str, error: str) -> None:
-        """Log an error about ``subject`` once, until it is another."""
-        if self._reported.get(subject) != error:
-            self._reported[subject] = error
-            _log.error(event, subject=subject, error=error)
-
-    def _take_event(self, event: Changed) -> bool:
-        metadata = event.object["metadata"]
-        name, uid = metadata["name"], metadata["uid"]
-        slices = self._slices if self._slices is not None else {}
-        known = slices.get(name)
-        if event.kind == "DELETED":
-            self._deleted.discard(uid)
-            if known is None or known["metadata"]["uid"] != uid:
-                return False
-            del slices[name]
-            return True
-        if uid in self._deleted or (known is not None and not _newer(event.object, known)):
-            return False
-        slices[name] = event.object
-        return known is None or known["spec"] != event.object["spec"]
-
-    def _sound(self, pool: Pool) -> Pool:
-        """The pool without the devices that the API server would refuse."""
-        devices = []
-        for device in pool.devices:
-            try:
-                devices.append(check_device(device))
-            except InvalidValue as error:
-                subject = f"device {device.name} of pool {pool.name}"
-                self._report(subject, "device left out", str(error))
-        return replace(pool, devices=tuple(devices))
+        if isinstance(message, Relisted):
+            self._offer.minor = None  # the server may have been upgraded
+            return SETTLE if self._store.relist(message.scope, message.items) else None
+        return self._settle if self._store.take(message) else None
 
     def _converge(self) -> float | None:
         """Write what is missing; in how many seconds to try again, None if it is done."""
-        if self._slices is None:
+        if not self._store.complete:
             self._trouble = "the slices in the cluster have not been listed yet, see the log"
             return None  # the first list wakes us
-        if self._pools is None:
+        if self._withdrawing:
+            return self._attempt([self._withdraw_all])
+        if not self._offer.known:
             self._trouble = "the driver has not said yet which devices there are"
             return None  # its answer wakes us
-        self._owner = None  # the Node may be another one under the same name
-        troubles = []
-        for work in [*map(self._publishing, self._pools.values()), self._withdraw]:
+        self._writer.forget_owner()
+        self.capabilities.look_again()
+        try:
+            self._offer.meet(self._api.minor_version)
+            pools = self._offer.pools(self._published())
+        except DraError as error:
+            return self._failed([error])
+        if any(scope is Scope.SHARED for scope in map(_scope, pools)):
+            self._shared()
+        return self._attempt([*map(self._publishing, pools), lambda: self._remove_others(pools)])
+
+    def _attempt(self, work: Sequence[Callable[[], None]]) -> float | None:
+        errors: list[Exception] = []
+        for part in work:
             if self._stopping.is_set():
                 return None
             try:
-                work()
+                part()
             except DraError as error:
-                troubles.append(str(error))
+                errors.append(error)
             except Exception as error:  # noqa: BLE001 - claims must be served all the same
                 _log.exception("publishing failed unexpectedly")
-                troubles.append(f"{type(error).__name__}, see the log")
-        self._trouble = f"cannot publish: {'; '.join(troubles)}" if troubles else ""
-        if troubles:
-            self._failures += 1
-            wait = _backoff(self._failures)
-            _log.warning("cannot publish", errors=troubles, retry_seconds=round(wait, 2))
-            return wait
+                errors.append(error)
+        self._measures.set("features_missing", len(self.capabilities.unavailable()))
+        if errors:
+            return self._failed(errors)
+        self._trouble = ""
         self._failures = 0
         return None
+
+    def _failed(self, errors: Sequence[Exception]) -> float:
+        texts = [
+            str(e) if isinstance(e, DraError) else f"{type(e).__name__}, see the log"
+            for e in errors
+        ]
+        self._trouble = f"cannot publish: {'; '.join(texts)}"
+        self._failures += 1
+        self._measures.add("failures_total")
+        asked = max((e.retry_after for e in errors if isinstance(e, ApiUnavailable)), default=0.0)
+        wait = max(backoff(self._failures), asked)
+        _log.warning("cannot publish", errors=texts, retry_seconds=round(wait, 2))
+        return wait
+
+    def _published(self) -> list[PublishedSlice]:
+        return [self._writer.read(item) for item in self._store.items()]
 
     def _publishing(self, pool: Pool) -> Callable[[], None]:
         return lambda: self._publish(pool)
 
     def _publish(self, pool: Pool) -> None:
-        slices = self._slices or {}
-        known = [self._as_sent(item) for item in slices.values()]
-        plan = publishing.plan(
+        """Until the plan is empty of surprises: what is found missing changes the plan."""
+        for _ in range(_PLANS):
+            adapted = self._offer.adapted(pool, self.capabilities.missing)
+            if adapted is None:
+                self._remove(pool.name)
+                return
+            if self._carry_out(adapted):
+                return
+
+    def _carry_out(self, pool: Pool) -> bool:
+        """Make the writes of a plan; False if another plan is needed."""
+        known = [self._writer.as_sent(item) for item in self._store.items()]
+        found = publishing.plan(
             pool,
             known,
-            lambda index: self._name(pool.name, index),
+            lambda index: self._writer.name(pool.name, index),
             last_generation=self._generations.get(pool.name, 0),
+            strict=self._strict,
+            taint_memory=self._times.get(pool.name),
         )
-        for write in plan.writes:
-            self._write(write)
-        self._generations[pool.name] = plan.generation
-        if plan.writes:
+        for write in found.writes:
+            if not isinstance(write, publishing.Delete) and self.capabilities.explore(
+                write.slice, self._writer.try_out
+            ):
+                return False
+        for write in found.writes:
+            if not self._write(write):
+                return False
+        self._generations[pool.name] = found.generation
+        mine = (s for s in self._published() if s.pool == pool.name)
+        self._times[pool.name] = taint_times.times(d for s in mine for d in s.devices)
+        self._measures.set("pool_devices", len(pool.devices), pool=pool.name)
+        self._measures.set("pool_generation", found.generation, pool=pool.name)
+        if found.writes:
             self._slow_down()
             _log.info(
                 "pool published",
                 pool=pool.name,
                 devices=len(pool.devices),
-                generation=plan.generation,
-                writes=len(plan.writes),
+                generation=found.generation,
+                writes=len(found.writes),
             )
+        return True
+
+    def _write(self, write: publishing.Write) -> bool:
+        """Make one write; False if its answer makes for another plan."""
+        if isinstance(write, publishing.Delete):
+            self._writer.delete(write.name)
+            return True
+        try:
+            stored = self._writer.store(write)
+        except ApiInvalid as error:
+            if not self._offer.refuse(write.slice, error.causes):
+                raise
+            return False
+        if self.capabilities.learn(write.slice, stored):
+            return False
+        unknown = self._writer.dropped(stored.name, write.slice)
+        if unknown:  # no feature explains it: fields that the server does not know
+            _log.warning("the API server dropped fields", fields=unknown)
+            self._warn("FieldsDropped", f"the API server dropped {', '.join(unknown)}")
+        return True
 
     def _slow_down(self) -> None:
         """Someone who undoes what we write, again and again, gets an answer less and less often."""
@@ -349,92 +306,29 @@ class Publisher:
         self._settle = min(self._settle * 2, SETTLE_LONGEST) if again else SETTLE
         self._repaired_at = self._clock()
 
-    def _withdraw(self) -> None:
-        slices, wanted = self._slices or {}, self._pools or {}
-        for name, item in list(slices.items()):
-            if item["spec"]["pool"]["name"] not in wanted:
-                self._write(publishing.Delete(name))
+    def _remove_others(self, pools: Sequence[Pool]) -> None:
+        wanted = {pool.name for pool in pools}
+        for name in {item["spec"]["pool"]["name"] for item in self._store.items()} - wanted:
+            self._remove(PoolName(name))
 
-    def _name(self, pool: PoolName, index: int) -> str:
-        attempt = self._taken.get((pool, index), 0)
-        return names.slice_name(index, self._node, self._driver, pool, attempt)
+    def _remove(self, pool: PoolName) -> None:
+        for item in self._store.items():
+            if item["spec"]["pool"]["name"] == pool:
+                self._writer.delete(item["metadata"]["name"])
 
-    def _as_sent(self, item: Mapping[str, Any]) -> PublishedSlice:
-        """The slice as the cluster has it; as we sent it, where all that differs was dropped."""
+    def _withdraw_all(self) -> None:
+        self._remove_others([])
+        if not self.withdrawn.is_set():
+            _log.info("all slices withdrawn")
+        self.withdrawn.set()
+
+    def _warn(self, reason: str, note: str) -> None:
         try:
-            published = wire.published_slice(item)
-        except InvalidObject as error:
-            name = item["metadata"]["name"]
-            self._report(f"slice {name}", "slice cannot be read and is replaced", str(error))
-            pool = item["spec"]["pool"]
-            return PublishedSlice(
-                name, pool["name"], pool["generation"], pool["resourceSliceCount"], ()
-            )
-        echo = self._echoes.get(published.name)
-        return echo.sent if echo and echo.returned == item["spec"] else published
-
-    def _write(self, write: publishing.Write) -> None:
-        slices = self._slices if self._slices is not None else {}
-        if isinstance(write, publishing.Delete):
-            metadata = slices[write.name]["metadata"]
-            self._api.delete(write.name, metadata["uid"])
-            self._deleted.add(metadata["uid"])
-            del slices[write.name]
-            return
-        if self._owner is None:
-            self._owner = self._api.owner()
-        body = wire.slice_to_json(write.slice, self._driver, self._node, self._owner)
-        name = write.slice.name
-        if isinstance(write, publishing.Create):
-            stored = self._create(write.slice, body)
-        else:
-            old = slices[name]["metadata"]
-            body["metadata"] |= {"resourceVersion": old["resourceVersion"], "uid": old["uid"]}
-            stored = self._update(name, body)
-        slices[name] = stored
-        self._echoes[name] = _Echo(write.slice, stored["spec"])
-        self._report_dropped(body["spec"], stored["spec"])
-
-    def _create(self, wanted: PublishedSlice, body: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return self._api.create(body)
-        except ApiConflict:
-            # Ours, when the answer to an earlier create got lost. If the name is somebody else's,
-            # another name is tried.
-            self._relist()
-            if wanted.name not in (self._slices or {}):
-                at = (wanted.pool, names.slice_index(wanted.name) or 0)
-                self._taken[at] = self._taken.get(at, 0) + 1
-            raise
-
-    def _update(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
-        try:
-            return self._api.update(body)
-        except (ApiNotFound, ApiConflict):
-            self._relist()  # deleted or changed a moment ago: do not wait for the watch
-            raise ApiConflict(f"ResourceSlice {name!r} was changed by someone else") from None
-
-    def _relist(self) -> None:
-        self._slices = {item["metadata"]["name"]: item for item in self._api.list().items}
-
-    def _report_dropped(self, sent: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
-        dropped = set(dropped_fields(sent, stored)) - self._dropped
-        if dropped:
-            self._dropped |= dropped
-            _log.warning("the API server dropped fields", fields=sorted(dropped))
+            owner = self._writer.owner()
+        except DraError:
+            return  # said in the log; the Event is an extra
+        self._notices.warn(owner, reason, note)
 
 
-def _versions(items: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    return {name: item["metadata"]["resourceVersion"] for name, item in items.items()}
-
-
-def _newer(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether a has a higher resourceVersion (KEP-5504: comparable within one resource)."""
-    first, second = a["metadata"]["resourceVersion"], b["metadata"]["resourceVersion"]
-    return int(first) > int(second) if first.isdigit() and second.isdigit() else first != second
-
-
-def _backoff(failures: int) -> float:
-    """With jitter, so that many nodes do not come back in step."""
-    longest = min(RETRY_LONGEST, RETRY_FIRST * 2 ** min(max(failures - 1, 0), 10))
-    return float(longest * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
+def _scope(pool: Pool) -> Scope:
+    return Scope.NODE if pool.nodes is Nodes.THIS else Scope.SHARED

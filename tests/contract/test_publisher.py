@@ -189,6 +189,7 @@ def test_a_restart_writes_nothing(setup: Setup, end: str) -> None:
     setup.change(301)
     assert setup.watcher.now.slices[:2] == before.slices[:2]
     assert setup.watcher.now.generation == 1
+    setup.driver.wait_for("pool published")
     assert len(setup.driver.events("pool published")) == 1
 
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any
 
-from dra_core import names, semver
-from dra_core.errors import InvalidValue
 from dra_core.model.defaults import empty_map
 from dra_core.model.nodes import NodeSelector
 from dra_core.model.taints import DeviceTaint
 from dra_core.names import DeviceName
 from dra_core.quantity import Quantity
-
-#: ``ResourceSliceMaxAttributesAndCapacitiesPerDevice`` of the API.
-MAX_ATTRIBUTES_AND_CAPACITIES: Final = 32
-#: ``DeviceAttributeMaxValueLength`` of the API, in bytes.
-MAX_STRING: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,42 +169,19 @@ def _kind(value: AttributeValue) -> tuple[type, ...]:
     return tuple(type(v) for v in value) if isinstance(value, tuple) else (type(value),)
 
 
-def check_device(device: Device) -> Device:
-    """What the API server would refuse: names, counts, lengths, the range of ``int``."""
-    where = f"device {device.name!r}"
-    names.check_dns_label("device name", device.name)
-    count = len(device.attributes) + len(device.capacity)
-    if count > MAX_ATTRIBUTES_AND_CAPACITIES:
-        raise InvalidValue(
-            f"{where} has {count} attributes and capacities, the API allows "
-            f"{MAX_ATTRIBUTES_AND_CAPACITIES} together; leave some out"
-        )
-    for name, capacity in device.capacity.items():
-        names.check_qualified_name(f"{where}: capacity", name)
-        if not isinstance(capacity, Capacity):
-            raise InvalidValue(
-                f"{where}: capacity {name!r} is {capacity!r}; use Capacity.of('80Gi')"
-            )
-    for name, value in device.attributes.items():
-        names.check_qualified_name(f"{where}: attribute", name)
-        for item in value if isinstance(value, tuple) else (value,):
-            if isinstance(item, RawAttribute):
-                continue
-            _check_value(f"{where}: attribute {name!r}", item)
-    return device
+def is_advanced(device: Device) -> bool:
+    """Whether a slice with this device takes 64 devices instead of 128.
+
+    Source: ``ResourceSliceMaxDevicesWithTaintsOrConsumesCounters`` and, in 1.37.2, its use for list
+    attributes.
+    """
+    return bool(device.taints or device.consumes_counters) or any(
+        is_list(value) for value in device.attributes.values()
+    )
 
 
-def _check_value(where: str, value: object) -> None:
-    if not isinstance(value, bool | int | str | Version):
-        raise InvalidValue(
-            f"{where} is {value!r}; use str, int, bool or Version, or a tuple of one of these"
-        )
-    if isinstance(value, Version) and not semver.has_syntax(value.text):
-        raise InvalidValue(f"{where} is {value.text!r}, no semantic version such as 1.2.3")
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise InvalidValue(f"{where} is {value}, outside the 64-bit range of the API")
-    text = value.text if isinstance(value, Version) else value
-    if isinstance(text, str) and len(text.encode()) > MAX_STRING:
-        raise InvalidValue(
-            f"{where} has {len(text.encode())} bytes, the API allows {MAX_STRING}; shorten it"
-        )
+def is_list(value: AttributeValue) -> bool:
+    """Whether this is one of ``strings``, ``ints``, ``bools``, ``versions``."""
+    if isinstance(value, RawAttribute):
+        return any(key.endswith("s") for key in value.data)
+    return isinstance(value, tuple)

@@ -146,6 +146,18 @@ class CdiFolder:
         write_atomically(path, document)
         return True
 
+    def devices(self) -> frozenset[str]:
+        """Names of the devices that claims on this node have been prepared with."""
+        found: set[str] = set()
+        try:
+            paths = [p for p in self._folder.iterdir() if self._is_ours(p.name)]
+        except OSError:
+            return frozenset()
+        for path in paths:
+            with contextlib.suppress(OSError):
+                found |= cdi.devices_of(path.read_bytes())
+        return frozenset(found)
+
     def trouble(self) -> str:
         """Why files written here would not be seen; empty if all is well."""
         try:

@@ -37,7 +37,6 @@ from dra_core.errors import (
     InvalidValue,
 )
 from dra_core.model.claims import Claim, ClaimReference
-from dra_core.names import DriverName, NodeName
 from dra_driver.ports import Changed, Listed
 
 _log = structlog.get_logger(__name__)
@@ -48,6 +47,8 @@ JSON = dict[str, Any]
 #: sends a bookmark about every minute, so a watch that is silent for longer than it lasts is dead.
 _CONNECT, _ANSWER, _WATCH = 5.0, 20.0, 120
 _PAGE: Final = 500
+#: Characters of an error that are kept.
+_MESSAGE: Final = 4096
 _GROUP: Final = f"/apis/{wire.API_VERSION}"
 
 _EVENTS: Final = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
@@ -122,11 +123,20 @@ class KubeApi:
         """All pages of a list."""
         items: list[JSON] = []
         position = ""
+        limit = {"limit": str(_PAGE)}
         while True:
-            page_query = dict(query) | {"limit": str(_PAGE)}
+            page_query = dict(query) | limit
             if position:
                 page_query["continue"] = position
-            page = self.request("GET", path, page_query)
+            try:
+                page = self.request("GET", path, page_query)
+            except ApiExpired:
+                if not position:
+                    raise
+                # The list has aged while we read it (410 for the continue token): once more from
+                # the start, in one piece, which cannot age.
+                items, position, limit = [], "", {}
+                continue
             items += page.get("items") or []
             metadata = page.get("metadata") or {}
             position = metadata.get("continue", "")
@@ -254,13 +264,32 @@ def _event(path: str, data: JSON) -> Changed:
 
 
 def _error(method: str, path: str, response: urllib3.BaseHTTPResponse) -> ApiError:
-    try:
-        content = response.read(2**16)
-        message = str(json.loads(content)["message"])
-    except (urllib3.exceptions.HTTPError, OSError, ValueError, KeyError, TypeError):
-        message = response.reason or "no reason given"
+    status: JSON = {}
+    with contextlib.suppress(urllib3.exceptions.HTTPError, OSError, ApiUnavailable):
+        # Messages can be long: 64 devices with a few problems each.
+        status = _object("", response.read(2**20))
     kind = _BY_STATUS.get(response.status, ApiUnavailable if response.status >= 500 else ApiError)
-    return kind(f"{method} {path}: {response.status}: {message}")
+    text = str(status.get("message") or response.reason or "no reason given")
+    message = f"{method} {path}: {response.status}: {text[:_MESSAGE]}"
+    if kind is ApiInvalid:
+        return ApiInvalid(message, _causes(status))
+    if kind is ApiUnavailable:
+        return ApiUnavailable(message, _seconds(response.headers.get("Retry-After", "")))
+    return kind(message)
+
+
+def _causes(status: JSON) -> tuple[tuple[str, str], ...]:
+    details = status.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    return tuple(
+        (str(cause.get("field", "")), str(cause.get("message", "")))
+        for cause in causes or []
+        if isinstance(cause, dict)
+    )
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isdecimal() and len(text) < 6 else 0.0
 
 
 class KubeClaims:
@@ -274,57 +303,3 @@ class KubeClaims:
         namespace, name = quote(reference.namespace, safe=""), quote(reference.name, safe="")
         path = f"{_GROUP}/namespaces/{namespace}/resourceclaims/{name}"
         return wire.claim_from_json(self._api.request("GET", path))
-
-
-class KubeSlices:
-    """See :class:`dra_driver.ports.SliceApi`."""
-
-    _PATH: Final = f"{_GROUP}/resourceslices"
-
-    def __init__(self, api: KubeApi, driver: DriverName, node: NodeName) -> None:
-        self._api = api
-        self._node = node
-        self._query = {"fieldSelector": f"spec.driver={driver},spec.nodeName={node}"}
-
-    def owner(self) -> JSON:
-        """Owner reference to the Node."""
-        try:
-            found = self._api.request("GET", f"/api/v1/nodes/{quote(self._node, safe='')}")
-        except ApiNotFound as error:
-            raise ApiNotFound(
-                f"there is no Node {self._node!r} (yet); is --node-name right?"
-            ) from error
-        metadata = found.get("metadata") or {}
-        if not metadata.get("uid"):
-            raise ApiUnavailable(f"the answer for Node {self._node!r} is no Node")
-        return {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "name": metadata["name"],
-            "uid": metadata["uid"],
-            "controller": True,
-        }
-
-    def list(self) -> Listed:
-        """Selected by the server: spec.driver and spec.nodeName."""
-        return self._api.list_all(self._PATH, self._query)
-
-    def watch(self, resource_version: str) -> Iterator[Changed]:
-        """Selected by the server, as :meth:`list`."""
-        return self._api.watch(self._PATH, self._query, resource_version)
-
-    def create(self, body: JSON) -> JSON:
-        """POST."""
-        return self._api.request("POST", self._PATH, None, body)
-
-    def update(self, body: JSON) -> JSON:
-        """PUT."""
-        return self._api.request("PUT", f"{self._PATH}/{body['metadata']['name']}", None, body)
-
-    def delete(self, name: str, uid: str) -> None:
-        """DELETE with a precondition on the UID."""
-        try:
-            options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
-            self._api.request("DELETE", f"{self._PATH}/{name}", None, options)
-        except (ApiNotFound, ApiConflict):
-            _log.debug("slice was gone", slice=name)

@@ -1,4 +1,4 @@
-"""``/healthz`` and ``/readyz`` for probes, on an address of its own and only if one is given."""
+"""``/healthz``, ``/readyz`` and ``/metrics``, on an address of their own if one is given."""
 
 from __future__ import annotations
 
@@ -33,11 +33,19 @@ Check = Callable[[], Sequence[Condition]]
 
 
 class Endpoint:
-    """Answers GET of the paths of ``checks``: 200 if all conditions hold, else 503, with JSON."""
+    """Answers GET of the paths of ``checks``: 200 if all conditions hold, else 503, with JSON.
 
-    def __init__(self, address: tuple[str, int], checks: dict[str, Check]) -> None:
+    ``texts`` are paths with plain text.
+    """
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        checks: dict[str, Check],
+        texts: dict[str, Callable[[], str]] | None = None,
+    ) -> None:
         cached = {path: _Cached(check) for path, check in checks.items()}
-        handler = type("_Handler", (_Handler,), {"checks": cached})
+        handler = type("_Handler", (_Handler,), {"checks": cached, "texts": texts or {}})
         try:
             self._server = _Server(address, handler)
         except OSError as error:
@@ -84,24 +92,32 @@ class _Cached:
 
 class _Handler(BaseHTTPRequestHandler):
     checks: dict[str, Check]
+    texts: dict[str, Callable[[], str]]
     timeout = _IDLE
     server_version = "dragoman"
     sys_version = ""
 
     def do_GET(self) -> None:
-        """One of the checks, or 404."""
-        check = self.checks.get(self.path.partition("?")[0])
+        """One of the checks or texts, or 404."""
+        path = self.path.partition("?")[0]
+        if path in self.texts:
+            self._send(200, self.texts[path]().encode(), "text/plain; version=0.0.4")
+            return
+        check = self.checks.get(path)
         if check is None:
-            self._answer(404, {"error": f"use one of {', '.join(sorted(self.checks))}"})
+            known = ", ".join(sorted([*self.checks, *self.texts]))
+            self._answer(404, {"error": f"use one of {known}"})
             return
         conditions = check()
         ok = all(condition.ok for condition in conditions)
         self._answer(200 if ok else 503, {"ok": ok, "conditions": [asdict(c) for c in conditions]})
 
     def _answer(self, status: int, body: object) -> None:
-        content = (json.dumps(body, indent=2) + "\n").encode()
+        self._send(status, (json.dumps(body, indent=2) + "\n").encode(), "application/json")
+
+    def _send(self, status: int, content: bytes, kind: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)

@@ -112,6 +112,10 @@ class Watcher:
         """The last moment."""
         return self.moments[-1]
 
+    def age(self) -> float:
+        """Seconds since the last event."""
+        return time.monotonic() - self.now.at
+
     def wait_for(self, devices: tuple[str, ...], timeout: float = 20.0) -> Moment:
         """The moment at which exactly these devices are offered, complete and in this order."""
         until(

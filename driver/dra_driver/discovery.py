@@ -1,0 +1,94 @@
+"""Asks the driver for its pools, in a thread of its own.
+
+A driver that takes long, or hangs, delays nothing but its own news.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from dra_core.errors import DraError
+from dra_core.model.slices import Pool
+from dra_driver.pacing import backoff
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds after which a discovery that has not ended is said to hang.
+LONG: Final = 30.0
+#: Seconds that a driver's burst of "changed" is waited for.
+DEBOUNCE: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a discovery gave: pools, or why there are none."""
+
+    pools: tuple[Pool, ...] = ()
+    trouble: str = ""
+
+
+class Discovery:
+    """Calls ``ask`` every ``rescan`` seconds, and when the driver says that something changed."""
+
+    def __init__(
+        self,
+        ask: Callable[[], Sequence[Pool]],
+        take: Callable[[Found], None],
+        *,
+        rescan: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask = ask
+        self._take = take
+        self._rescan = rescan
+        self._clock = clock
+        self._look = threading.Event()
+        self._stopping = threading.Event()
+        self._began: float | None = None
+
+    def refresh(self) -> None:
+        """Ask soon; may be called from any thread."""
+        self._look.set()
+
+    def stop(self) -> None:
+        """End :meth:`run` soon."""
+        self._stopping.set()
+        self._look.set()
+
+    @property
+    def trouble(self) -> str:
+        """Says so if a discovery has been running for long."""
+        began = self._began
+        if began is not None and self._clock() - began > LONG:
+            return f"discovery has been running for {self._clock() - began:.0f} s"
+        return ""
+
+    def run(self) -> None:
+        """Ask until stopped."""
+        failures = 0
+        while not self._stopping.is_set():
+            self._look.clear()
+            self._began = self._clock()
+            found = self._found()
+            self._began = None
+            failures = failures + 1 if found.trouble else 0
+            self._take(found)
+            wait = backoff(failures) if failures else self._rescan
+            if self._look.wait(min(wait, self._rescan)):
+                self._stopping.wait(DEBOUNCE)
+
+    def _found(self) -> Found:
+        try:
+            return Found(tuple(self._ask()))
+        except DraError as error:
+            _log.error("discovery failed, published pools stay", error=str(error))
+            return Found(trouble=f"discovery failed: {error}")
+        except Exception as error:  # noqa: BLE001 - a vendor's code must not end publishing
+            _log.exception("discovery failed, published pools stay")
+            return Found(trouble=f"discovery failed: {type(error).__name__}, see the log")

@@ -1,0 +1,202 @@
+"""What the driver has to offer, made fit for the cluster: from its pools to what is planned."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+
+from dra_core import features, node_allocatable
+from dra_core.errors import ApiForbidden, ApiNotFound, InvalidValue
+from dra_core.model.devices import Device
+from dra_core.model.slices import Pool, PublishedSlice
+from dra_core.model.taints import DeviceTaint, Effect
+from dra_core.names import DriverName, NodeName, PoolName
+from dra_core.soundness import NEWEST, Soundness
+from dra_core.validation.servers import GATES, Server
+from dra_driver.discovery import Found
+from dra_driver.ports import Measures
+
+_log = structlog.get_logger(__name__)
+
+_DEVICE: Final = re.compile(r"spec\.devices\[(\d+)\]")
+#: What has changed about a pool is said in so many notes.
+_NOTES: Final = 20
+#: Name part of the taint on a device that discovery no longer finds while a claim uses it.
+VANISHED: Final = "vanished"
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """A device as the server refused it, and why."""
+
+    device: Device
+    reason: str
+
+
+class Offer:
+    """The driver's pools. Used by the publishing thread."""
+
+    def __init__(
+        self,
+        driver: DriverName,
+        node: NodeName,
+        *,
+        in_use: Callable[[], Collection[str]],
+        measures: Measures,
+    ) -> None:
+        self._driver = driver
+        self._in_use = in_use
+        self._measures = measures
+        self._soundness = Soundness(driver, node)
+        self._pools: dict[PoolName, Pool] | None = None
+        self._refused: dict[tuple[PoolName, str], _Refused] = {}
+        self._reported: dict[str, str] = {}
+        self._notes: dict[PoolName, tuple[str, ...]] = {}
+        self.minor: int | None = None
+        #: Why not everything that the driver has is offered; empty if it is.
+        self.trouble = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether the driver has said which pools there are."""
+        return self._pools is not None
+
+    def take(self, found: Found) -> None:
+        """What a discovery gave; one that failed keeps what was known."""
+        self.trouble = found.trouble
+        self._measures.add("discoveries_total", result="failed" if found.trouble else "done")
+        if found.trouble:
+            return
+        old, pools, troubles = self._pools or {}, {}, []
+        for pool in found.pools:
+            try:
+                if pool.name in pools:
+                    raise InvalidValue(f"there are two pools named {pool.name!r}")  # noqa: TRY301
+                pools[pool.name] = self._sound(pool)
+            except InvalidValue as error:
+                troubles.append(str(error))
+                self.report(f"pool {pool.name}", "pool not changed", str(error))
+                if pool.name in old:
+                    pools[pool.name] = old[pool.name]
+        self.trouble = "; ".join(troubles)
+        self._pools = pools
+
+    def report(self, subject: str, event: str, error: str) -> None:
+        """Log an error about ``subject`` once, until it is another."""
+        if self._reported.get(subject) != error:
+            self._reported[subject] = error
+            _log.error(event, subject=subject, error=error)
+
+    def _sound(self, pool: Pool) -> Pool:
+        """The pool without the devices that the API server would refuse, or has refused."""
+        sound = self._soundness.check(pool)
+        self._leave_out(pool.name, sound.faults, "rules")
+        return sound.pool
+
+    def _leave_out(self, pool: PoolName, faults: Mapping[str, str], by: str) -> None:
+        for name, reason in faults.items():
+            self.report(f"device {name} of pool {pool}", "device left out", reason)
+        self._measures.set("devices_left_out", len(faults), pool=pool, by=by)
+
+    def meet(self, minor_version: Callable[[], int]) -> None:
+        """Find out once which version the server has."""
+        if self.minor is None:
+            try:
+                self.minor = minor_version()
+            except (ApiForbidden, ApiNotFound):
+                self.minor = NEWEST.minor  # what it does not keep is found out all the same
+            known = min(max(self.minor, min(GATES)), max(GATES))
+            self._soundness.server = Server(known, dict.fromkeys(GATES[known], True))
+            _log.info("the API server is there", version=f"1.{self.minor}")
+
+    def pools(self, published: Sequence[PublishedSlice]) -> list[Pool]:
+        """All pools to publish, with devices that vanished while in use."""
+        pools = dict(self._pools or {})
+        in_use = set(self._in_use())
+        for name in {s.pool for s in published} if in_use else ():
+            newest = max(s.generation for s in published if s.pool == name)
+            current = [s for s in published if s.pool == name and s.generation == newest]
+            wanted = pools.get(name)
+            here = {d.name for d in wanted.devices} if wanted else set()
+            gone = [
+                d for s in current for d in s.devices if d.name in in_use and d.name not in here
+            ]
+            if gone:
+                base = wanted or Pool(name, (), nodes=current[0].nodes)
+                pools[name] = self._with_vanished(base, gone)
+        return list(pools.values())
+
+    def _with_vanished(self, pool: Pool, gone: Sequence[Device]) -> Pool:
+        key = f"{self._driver}/{VANISHED}"
+        taint = DeviceTaint(key, Effect.NO_SCHEDULE.value)
+        kept = []
+        for device in gone:
+            others = tuple(t for t in device.taints if t.key != key)
+            kept.append(replace(device, taints=(*others, taint)))
+            self.report(
+                f"device {device.name} of pool {pool.name}",
+                "device vanished while it is in use; it stays, tainted",
+                "the driver does not find it any more",
+            )
+        # A counter that one of them consumes may be gone, too.
+        return self._soundness.check(replace(pool, devices=(*pool.devices, *kept))).pool
+
+    def adapted(self, pool: Pool, missing: Collection[str]) -> Pool | None:
+        """The pool as this server can have it; None if it cannot have it at all."""
+        minor = self.minor if self.minor is not None else NEWEST.minor
+        shaped = node_allocatable.in_shape_of(pool, minor)
+        found = features.adapt(shaped.pool, missing)
+        notes = (
+            *shaped.lost,
+            *(f"device {name} withheld: needs {gate}" for name, gate in found.withheld.items()),
+            *(
+                f"{n} devices without {features.fields_of(g)}"
+                for g, n in found.without.items()
+                if n
+            ),
+        )
+        if found.pool is None:
+            notes = (*notes, f"the pool cannot be published: needs {features.PARTITIONS}")
+        if notes != self._notes.get(pool.name, ()):
+            self._notes[pool.name] = notes
+            if notes:
+                shown = list(notes[:_NOTES])
+                _log.warning("pool is not published as it is", pool=pool.name, notes=shown)
+            else:
+                _log.info("pool is published as it is again", pool=pool.name)
+        self._measures.set("devices_withheld", len(found.withheld), pool=pool.name)
+        return None if found.pool is None else self._not_refused(found.pool)
+
+    def _not_refused(self, pool: Pool) -> Pool:
+        """Without the devices that the server has refused as they are."""
+        faults: dict[str, str] = {}
+        for device in pool.devices:
+            refused = self._refused.get((pool.name, device.name))
+            if refused is not None and refused.device == _timeless(device):
+                faults[device.name] = refused.reason
+        if not faults:
+            return pool
+        self._leave_out(pool.name, faults, "server")
+        return replace(pool, devices=tuple(d for d in pool.devices if d.name not in faults))
+
+    def refuse(self, wanted: PublishedSlice, causes: Sequence[tuple[str, str]]) -> bool:
+        """Leave out the devices that the server refused; whether any is named."""
+        reasons: dict[int, list[str]] = {}
+        for field, message in causes:
+            found = _DEVICE.match(field)
+            if found and int(found[1]) < len(wanted.devices):
+                reasons.setdefault(int(found[1]), []).append(f"{field[found.end() :]}: {message}")
+        for index, texts in reasons.items():
+            device = wanted.devices[index]
+            reason = f"the API server refused it: {'; '.join(texts).lstrip('.')}"
+            self._refused[wanted.pool, device.name] = _Refused(_timeless(device), reason)
+        return bool(reasons)
+
+
+def _timeless(device: Device) -> Device:
+    """Without what the server may have added."""
+    return replace(device, taints=tuple(replace(t, time_added=None) for t in device.taints))

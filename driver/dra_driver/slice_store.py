@@ -1,0 +1,86 @@
+"""What is known of our slices in the cluster: lists, watch events, and the answers to our writes.
+
+Nothing is read again for a change. Two traps: an event that is older than the answer to a write,
+and a slice that we deleted and the watch still shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dra_driver.ports import Changed, Scope
+
+Item = dict[str, Any]
+
+
+class SliceStore:
+    """Slices by name. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, Item] = {}
+        self._listed: set[Scope] = set()
+        self._deleted: set[str] = set()  # UIDs we deleted and the watch has not confirmed
+
+    @property
+    def complete(self) -> bool:
+        """Whether every scope has been listed."""
+        return self._listed == set(Scope)
+
+    def items(self) -> list[Item]:
+        """All of them."""
+        return list(self._items.values())
+
+    def get(self, name: str) -> Item | None:
+        """The slice with this name."""
+        return self._items.get(name)
+
+    def relist(self, scope: Scope, items: tuple[Item, ...]) -> bool:
+        """Take over a list; whether it differs from what was known."""
+        fresh = {item["metadata"]["name"]: item for item in items}
+        known = {n: i for n, i in self._items.items() if scope_of(i) is scope}
+        differs = scope not in self._listed or _versions(fresh) != _versions(known)
+        others = {n: i for n, i in self._items.items() if scope_of(i) is not scope}
+        self._items = others | fresh
+        self._listed.add(scope)
+        self._deleted.clear()
+        return differs
+
+    def take(self, event: Changed) -> bool:
+        """Take over a change; whether it is someone else's and concerns the spec."""
+        metadata = event.object["metadata"]
+        name, uid = metadata["name"], metadata["uid"]
+        known = self._items.get(name)
+        if event.kind == "DELETED":
+            self._deleted.discard(uid)
+            if known is None or known["metadata"]["uid"] != uid:
+                return False
+            del self._items[name]
+            return True
+        if uid in self._deleted or (known is not None and not _newer(event.object, known)):
+            return False
+        self._items[name] = event.object
+        return known is None or known["spec"] != event.object["spec"]
+
+    def written(self, item: Item) -> None:
+        """The answer to a create or an update."""
+        self._items[item["metadata"]["name"]] = item
+
+    def deleted(self, name: str) -> None:
+        """We deleted it."""
+        self._deleted.add(self._items.pop(name)["metadata"]["uid"])
+
+
+def scope_of(item: Mapping[str, Any]) -> Scope:
+    """Where a slice belongs."""
+    return Scope.NODE if item["spec"].get("nodeName") else Scope.SHARED
+
+
+def _versions(items: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    return {name: item["metadata"]["resourceVersion"] for name, item in items.items()}
+
+
+def _newer(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether a has a higher resourceVersion (KEP-5504: comparable within one resource)."""
+    first, second = a["metadata"]["resourceVersion"], b["metadata"]["resourceVersion"]
+    return int(first) > int(second) if first.isdigit() and second.isdigit() else first != second

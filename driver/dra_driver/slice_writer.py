@@ -1,0 +1,166 @@
+"""Makes writes of slices, and remembers what came back.
+
+The answer to a write may lack what the server does not keep. What was sent and what came back are
+remembered together, so that the difference is not taken for someone else's change and written for
+ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import structlog
+
+from dra_core import names, publishing, taint_times, wire
+from dra_core.errors import ApiConflict, ApiNotFound, InvalidObject
+from dra_core.model.slices import PublishedSlice
+from dra_core.names import DriverName, NodeName, PoolName
+from dra_core.wire.dropped import dropped_fields
+from dra_driver.pacing import WriteLimit
+from dra_driver.ports import Measures, Scope, SliceApi
+from dra_driver.slice_store import SliceStore
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Echo:
+    """What was sent in the last write of a slice, and the spec that came back."""
+
+    sent: PublishedSlice
+    returned: Mapping[str, Any]
+
+
+class SliceWriter:
+    """Reads and writes the slices of ``store``. Used by the publishing thread."""
+
+    def __init__(
+        self,
+        driver: DriverName,
+        node: NodeName,
+        api: SliceApi,
+        store: SliceStore,
+        *,
+        limit: WriteLimit,
+        measures: Measures,
+        unreadable: Callable[[str, str, str], None],
+    ) -> None:
+        self._driver = driver
+        self._node = node
+        self._api = api
+        self._store = store
+        self._limit = limit
+        self._measures = measures
+        self._unreadable = unreadable
+        self._echoes: dict[str, _Echo] = {}
+        self._taken: dict[tuple[PoolName, int], int] = {}
+        self._owner: Mapping[str, Any] | None = None
+        self._dropped: set[str] = set()
+
+    def forget_owner(self) -> None:
+        """The Node may be another one under the same name."""
+        self._owner = None
+
+    def owner(self) -> Mapping[str, Any]:
+        """The Node."""
+        if self._owner is None:
+            self._owner = self._api.owner()
+        return self._owner
+
+    def name(self, pool: PoolName, index: int) -> str:
+        """Of the slice with this index; another one where somebody else has that."""
+        attempt = self._taken.get((pool, index), 0)
+        return names.slice_name(index, self._node, self._driver, pool, attempt)
+
+    def read(self, item: Mapping[str, Any]) -> PublishedSlice:
+        """The slice as the cluster has it."""
+        try:
+            return wire.published_slice(item)
+        except InvalidObject as error:
+            name = item["metadata"]["name"]
+            subject = f"slice {name}"
+            self._unreadable(subject, "slice cannot be read and is replaced", str(error))
+            pool = item["spec"]["pool"]
+            return PublishedSlice(
+                name, pool["name"], pool["generation"], pool["resourceSliceCount"]
+            )
+
+    def as_sent(self, item: Mapping[str, Any]) -> PublishedSlice:
+        """As we sent it, where all that differs is what the server did not keep."""
+        published = self.read(item)
+        echo = self._echoes.get(published.name)
+        if echo is None or echo.returned != item["spec"]:
+            return published
+        known = taint_times.times(published.devices)
+        return replace(echo.sent, devices=taint_times.kept(echo.sent.devices, known))
+
+    def _body(self, wanted: PublishedSlice) -> dict[str, Any]:
+        return wire.slice_to_json(wanted, self._driver, self._node, self.owner())
+
+    def try_out(self, wanted: PublishedSlice) -> PublishedSlice:
+        """What the server would store; nothing is stored."""
+        self._limit.wait()
+        self._measures.add("writes_total", verb="try-out")
+        return wire.published_slice(self._api.try_out(self._body(wanted)))
+
+    def delete(self, name: str) -> None:
+        """Gone already is success."""
+        item = self._store.get(name)
+        if item is None:
+            return
+        self._limit.wait()
+        self._measures.add("writes_total", verb="delete")
+        self._api.delete(name, item["metadata"]["uid"])
+        self._store.deleted(name)
+
+    def store(self, write: publishing.Create | publishing.Update) -> PublishedSlice:
+        """The slice as the server has stored it; raises ApiConflict if others were faster."""
+        self._limit.wait()
+        self._measures.add("writes_total", verb=type(write).__name__.lower())
+        wanted = write.slice
+        body = self._body(wanted)
+        if isinstance(write, publishing.Create):
+            stored = self._create(wanted, body)
+        else:
+            stored = self._update(wanted.name, body)
+        self._store.written(stored)
+        self._echoes[wanted.name] = _Echo(wanted, stored["spec"])
+        return self.read(stored)
+
+    def dropped(self, name: str, sent: PublishedSlice) -> list[str]:
+        """Fields of the last write of a slice that did not come back, each named once."""
+        item = self._store.get(name)
+        found = set(dropped_fields(self._body(sent)["spec"], (item or {}).get("spec")))
+        fresh = found - self._dropped
+        self._dropped |= fresh
+        return sorted(fresh)
+
+    def _create(self, wanted: PublishedSlice, body: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._api.create(body)
+        except ApiConflict:
+            # Ours, when the answer to an earlier create got lost. If the name is somebody else's,
+            # another name is tried.
+            self._relist()
+            if self._store.get(wanted.name) is None:
+                at = (wanted.pool, names.slice_index(wanted.name) or 0)
+                self._taken[at] = self._taken.get(at, 0) + 1
+            raise
+
+    def _update(self, name: str, body: dict[str, Any]) -> dict[str, Any]:
+        known = self._store.get(name)
+        try:
+            if known is None:
+                raise ApiNotFound(name)  # noqa: TRY301 - deleted while the plan was carried out
+            old = known["metadata"]
+            body["metadata"] |= {"resourceVersion": old["resourceVersion"], "uid": old["uid"]}
+            return self._api.update(body)
+        except (ApiNotFound, ApiConflict):
+            self._relist()  # deleted or changed a moment ago: do not wait for the watch
+            raise ApiConflict(f"ResourceSlice {name!r} was changed by someone else") from None
+
+    def _relist(self) -> None:
+        for scope in Scope:
+            self._store.relist(scope, self._api.list(scope).items)
