@@ -16,6 +16,7 @@ from dra_core.errors import DraError
 
 PROGRAM = "dra"
 _USAGE = 2
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,8 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refuse(error.format_message())
     except DraError as error:
         return _refuse(str(error))
-    except BrokenPipeError:
-        return 0
+    except click.Abort:
+        return _INTERRUPTED
     return int(result or 0)
 
 

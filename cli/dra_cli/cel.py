@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TextIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import click
 
-from dra_cli.cel_devices import Subject, from_data, from_file, from_slices, short
-from dra_core.cel.checker import shown
-from dra_core.cel.deadline import Clock
-from dra_core.cel.environment import Environment, for_validation
-from dra_core.cel.faults import CompileError, EvaluationFailed
-from dra_core.cel.program import Kind, Program, compile_derived, compile_selector
+from dra_cli import cel_batch
+from dra_cli.cel_answers import JSON, answer, compiled, facts, refused
+from dra_cli.cel_devices import Subject, from_file, from_slices
+from dra_cli.gates import parsed
+from dra_core.cel.environment import Environment
+from dra_core.cel.faults import CompileError
+from dra_core.cel.program import Kind
 from dra_core.cel.tracker import LIMIT
-from dra_core.errors import DraError, InvalidValue
+from dra_core.errors import InvalidValue
 from dra_core.validation.servers import server
 
-_MAX_COST_SHOWN: Final = 2**53
+#: Characters of the cost of an evaluation, which ends soon after the limit.
+_COST_WIDTH: Final = len(str(LIMIT))
 
 
 @click.command()
@@ -29,7 +29,7 @@ _MAX_COST_SHOWN: Final = 2**53
 @click.option(
     "--device",
     "device_file",
-    metavar="FILE",
+    metavar="FILE|-",
     help="One device, YAML or JSON: driver, attributes, capacity, allowMultipleAllocations.",
 )
 @click.option(
@@ -40,7 +40,7 @@ _MAX_COST_SHOWN: Final = 2**53
     metavar="FILE|DIR|-",
     help="ResourceSlices: the expression is asked about all their devices. Repeatable.",
 )
-@click.option("--batch", metavar="FILE|-", help="Questions, one JSON object a line; see below.")
+@click.option("--batch", metavar="FILE|-", help="Questions, one JSON object a line; see above.")
 @click.option(
     "--new",
     is_flag=True,
@@ -51,9 +51,21 @@ _MAX_COST_SHOWN: Final = 2**53
     default="1.37",
     show_default=True,
     metavar="VERSION",
-    help="Whose environment: 1.36 or 1.37.",
+    help="Whose environment: 1.36, 1.37.",
 )
-@click.option("--timeout", default=10.0, show_default=True, help="Seconds for one evaluation.")
+@click.option(
+    "--feature-gates",
+    default="",
+    metavar="NAME=true,…",
+    help="Gates that are set other than by default.",
+)
+@click.option(
+    "--timeout",
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For one evaluation.",
+)
 @click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
 )
@@ -66,6 +78,7 @@ def cel(
     batch: str | None,
     new: bool,
     kubernetes_version: str,
+    feature_gates: str,
     timeout: float,
     output: str,
 ) -> int:
@@ -77,190 +90,135 @@ def cel(
 
     --batch reads lines {id, kind: selector|derived, expression, device: {driver, attributes,
     capacity, allowMultipleAllocations}} and writes lines {id, match}, {id, attribute},
-    {id, compileError} or {id, evalError}, with cost, outputType and maxCost.
+    {id, compileError} or {id, evalError}, with cost, outputType and maxCost; {error} for a line
+    that is no question.
 
     Exit status: 0 if all has a value, 1 after a compile or evaluation error, 2 if the call or an
     input cannot be understood.
     """
-    environment = _environment(kubernetes_version, new=new)
+    if not timeout > 0:
+        raise click.UsageError("--timeout is a number of seconds above zero")
+    environment = _environment(kubernetes_version, feature_gates, new=new)
     if batch is not None:
-        if expression is not None or device_file or files:
-            raise click.UsageError("--batch takes no expression, --device or --filename")
-        return _batch(batch, environment, timeout)
+        if expression is not None or device_file or files or derived:
+            raise click.UsageError("--batch takes no expression, --derived, --device or --filename")
+        return cel_batch.run(batch, environment, timeout)
     if expression is None:
         raise click.UsageError("give an expression, or --batch")
     if device_file and files:
         raise click.UsageError("give --device or --filename, not both")
+    _check_text(expression)
     kind = Kind.DERIVED if derived else Kind.SELECTOR
     subjects = [from_file(device_file)] if device_file else list(from_slices(files))
     if files and not subjects:
-        raise InvalidValue(f"{', '.join(files)}: no ResourceSlice with devices in it")
-    report = _report(kind, expression, subjects, environment, timeout)
-    click.echo(json.dumps(report, indent=2) if output == "json" else _text(report, kind))
-    return 1 if report.get("compileError") or report.get("errors") else 0
+        where = ", ".join("standard input" if name == "-" else name for name in files)
+        raise InvalidValue(f"{where}: no ResourceSlice with devices in it")
+    report, answers = _report(kind, expression, environment, subjects, timeout)
+    if output == "json":
+        return _print_json(report, answers)
+    return _print(report, answers, kind, subjects)
 
 
-def _environment(version: str, *, new: bool) -> Environment:
-    known = server(version, {})
-    if known.minor not in (36, 37):
-        raise InvalidValue(
-            f"--kubernetes-version {version}: only 1.36 and 1.37 are known to dra cel"
-        )
-    if not new:
-        return Environment((1, known.minor))
-    found = for_validation(
-        known.minor,
-        consumable_capacity=known.gates["DRAConsumableCapacity"],
-        list_attributes=known.gates["DRAListTypeAttributes"],
+def _environment(version: str, gates: str, *, new: bool) -> Environment:
+    known = server(version, parsed(gates))
+    return Environment(
+        (1, known.minor),
+        stored=not new,
+        consumable_capacity=known.has("DRAConsumableCapacity"),
+        list_attributes=known.has("DRAListTypeAttributes"),
     )
-    assert found is not None  # noqa: S101 - new expressions are always checked
-    return found
 
 
-def _compiled(kind: Kind, expression: str, environment: Environment) -> Program:
-    make = compile_selector if kind is Kind.SELECTOR else compile_derived
-    return make(expression, environment)
+def _check_text(expression: str) -> None:
+    try:
+        expression.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(
+            f"the expression is not text in UTF-8 (character {error.start})"
+        ) from error
 
 
 def _report(
     kind: Kind,
     expression: str,
-    subjects: Sequence[Subject],
     environment: Environment,
+    subjects: Sequence[Subject],
     timeout: float,
-) -> dict[str, Any]:
-    report: dict[str, Any] = {"kind": kind.value, "expression": expression}
+) -> tuple[JSON, Iterable[JSON]]:
+    """What is said about the expression, and the answers about devices as they are found."""
+    report: JSON = {"kind": kind.value, "expression": expression}
     try:
-        program = _compiled(kind, expression, environment)
+        program = compiled(kind, expression, environment)
     except CompileError as error:
-        return report | _refused(error)
-    report |= _compile_facts(program)
-    answers = []
-    for subject in subjects:
-        answer = _answer(program, subject, timeout)
-        where = {"driver": subject.driver, "pool": subject.pool, "device": subject.device.name}
-        answers.append({key: value for key, value in where.items() if value} | answer)
-    if subjects:
-        report["devices"] = answers
-        report["errors"] = sum("evalError" in answer for answer in answers)
-    return report
+        return report | refused(error), ()
+    answers = (_place(subject) | answer(program, subject, timeout) for subject in subjects)
+    return report | facts(program), answers
 
 
-def _compile_facts(program: Program) -> dict[str, Any]:
-    cost = program.max_cost
-    return {
-        "outputType": shown(program.output_type),
-        "maxCost": cost if cost <= _MAX_COST_SHOWN else str(cost),
-        "aboveLimit": cost > LIMIT,
-    }
+def _place(subject: Subject) -> JSON:
+    where = {"driver": subject.driver, "pool": subject.pool, "device": subject.device.name}
+    return {key: value for key, value in where.items() if value}
 
 
-def _refused(error: CompileError) -> dict[str, Any]:
-    places = [{"offset": fault.offset, "message": fault.text} for fault in error.faults]
-    return {"compileError": str(error), "faults": places}
-
-
-def _answer(program: Program, subject: Subject, timeout: float) -> dict[str, Any]:
-    clock = Clock(time.monotonic, time.monotonic() + timeout)
-    outcome = program.evaluate(subject.input, clock=clock)
-    try:
-        value = program.answer(outcome)
-    except EvaluationFailed as error:
-        offset = program.offset(error.node)
-        place = {} if offset is None else {"offset": offset}
-        return {"evalError": error.text, **place, "cost": outcome.cost}
-    if isinstance(value, bool) and program.kind is Kind.SELECTOR:
-        return {"match": value, "cost": outcome.cost}
-    return {"attribute": short(value), "cost": outcome.cost}
+def _print_json(report: JSON, answers: Iterable[JSON]) -> int:
+    found = list(answers)
+    errors = sum("evalError" in one for one in found)
+    if found:
+        report |= {"devices": found, "errors": errors}
+    click.echo(json.dumps(report, indent=2))
+    return 1 if errors or "compileError" in report else 0
 
 
 # -- text ------------------------------------------------------------------------------------------
-def _text(report: Mapping[str, Any], kind: Kind) -> str:
+def _print(report: JSON, answers: Iterable[JSON], kind: Kind, subjects: Sequence[Subject]) -> int:
+    """Rows come as they are found; errors follow, each kind of error once."""
     if "compileError" in report:
-        return f"does not compile\n{report['compileError']}"
-    lines = [f"type {report['outputType']}, costs at most {report['maxCost']} units"]
+        click.echo(f"does not compile\n{report['compileError']}")
+        return 1
+    click.echo(f"type {report['outputType']}, costs at most {report['maxCost']} units")
     if report["aboveLimit"]:
-        lines.append(f"an API server refuses it: the limit is {LIMIT} units")
-    devices = report.get("devices", [])
-    rows = [[_name(answer), _value(answer, kind), str(answer["cost"])] for answer in devices]
-    if rows:
-        lines += _table([["DEVICE", "VALUE", "COST"], *rows])
-    lines += [
-        f"{_name(answer)}: {answer['evalError']}\n{_caret(report['expression'], answer)}"
-        for answer in devices
-        if "evalError" in answer
-    ]
-    if len(devices) > 1 and kind is Kind.SELECTOR:
-        matching = sum(answer.get("match", False) for answer in devices)
-        lines.append(f"{matching} of {len(devices)} devices match, {report['errors']} errors")
-    return "\n".join(lines)
-
-
-def _name(answer: Mapping[str, Any]) -> str:
-    return "/".join(answer[key] for key in ("driver", "pool", "device") if key in answer)
-
-
-def _value(answer: Mapping[str, Any], kind: Kind) -> str:
-    if "evalError" in answer:
-        return "error"
-    if kind is Kind.SELECTOR:
-        return "match" if answer["match"] else "no match"
-    return json.dumps(answer["attribute"], ensure_ascii=False)
-
-
-def _caret(expression: str, answer: Mapping[str, Any]) -> str:
-    offset = answer.get("offset", 0)
-    start = expression.rfind("\n", 0, offset) + 1
-    line = expression[start:].partition("\n")[0]
-    return f" | {line}\n | {'.' * (offset - start)}^"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-
-
-# -- batch -----------------------------------------------------------------------------------------
-def _batch(name: str, environment: Environment, timeout: float) -> int:
-    failed = False
-    for line in _lines(name):
-        answer = _batch_answer(line, environment, timeout)
-        failed = failed or not ("match" in answer or "attribute" in answer)
-        sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+        click.echo(f"an API server refuses it: the limit is {LIMIT} units")
+    if not subjects:
+        return 0
+    width = max(len(_name(_place(subject))) for subject in subjects)
+    click.echo(f"{'DEVICE':{width}}  {'COST':>{_COST_WIDTH}}  VALUE")
+    matching, failed = 0, dict[tuple[str, int | None], list[str]]()
+    for one in answers:
+        click.echo(f"{_name(one):{width}}  {one['cost']:>{_COST_WIDTH}}  {_value(one)}")
+        matching += bool(one.get("match"))
+        if "evalError" in one:
+            failed.setdefault((one["evalError"], one.get("offset")), []).append(_name(one))
+    for line in _failures(report["expression"], failed):
+        click.echo(line)
+    if len(subjects) > 1 and kind is Kind.SELECTOR:
+        errors = sum(map(len, failed.values()))
+        click.echo(f"{matching} of {len(subjects)} devices match, {errors} errors")
     return 1 if failed else 0
 
 
-def _lines(name: str) -> Iterator[str]:
-    if name == "-":
-        yield from _questions(sys.stdin)
-        return
-    try:
-        with open(name, encoding="utf-8") as file:  # noqa: PTH123 - a name as given
-            yield from _questions(file)
-    except OSError as error:
-        raise InvalidValue(f"{name}: {error.strerror}") from error
+def _name(one: Mapping[str, Any]) -> str:
+    return "/".join(one[key] for key in ("driver", "pool", "device") if key in one)
 
 
-def _questions(file: TextIO) -> Iterator[str]:
-    return (line for line in file if line.strip())
+def _value(one: Mapping[str, Any]) -> str:
+    if "evalError" in one:
+        return "error"
+    if "match" in one:
+        return "match" if one["match"] else "no match"
+    return json.dumps(one["attribute"], ensure_ascii=False)
 
 
-def _batch_answer(line: str, environment: Environment, timeout: float) -> dict[str, Any]:
-    answer: dict[str, Any] = {}
-    try:
-        question = json.loads(line)
-        if not isinstance(question, dict) or not isinstance(question.get("expression"), str):
-            raise InvalidValue("a question is an object with an expression")
-        answer["id"] = question.get("id")
-        kind = Kind(question.get("kind", "selector"))
-        subject = from_data(question.get("device") or {})
-        program = _compiled(kind, question["expression"], environment)
-    except CompileError as error:
-        return answer | {"compileError": str(error)}
-    except (DraError, ValueError, RecursionError) as error:
-        return answer | {"error": " ".join(str(error).split())}
-    return answer | _answer(program, subject, timeout) | _compile_facts(program)
+def _failures(
+    expression: str, failed: Mapping[tuple[str, int | None], Sequence[str]]
+) -> Iterator[str]:
+    for (text, offset), names in failed.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield f"{names[0]}{more}: {text}"
+        if offset is not None:
+            yield _caret(expression, offset)
+
+
+def _caret(expression: str, offset: int) -> str:
+    start = expression.rfind("\n", 0, offset) + 1
+    line = expression[start:].partition("\n")[0]
+    return f" | {line}\n | {'.' * (offset - start)}^"

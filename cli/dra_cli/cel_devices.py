@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from dra_cli.documents import load
 from dra_core import wire
 from dra_core.cel.devices import DeviceInput, device_input
-from dra_core.errors import InvalidObject, InvalidValue
+from dra_core.errors import DraError, InvalidObject, InvalidValue
 from dra_core.model.devices import AttributeValue, Device, Version
 from dra_core.model.slices import ResourceSlice
+
+#: What a device of a file or a batch has beside the fields of the API.
+_PLACE: Final = ("driver", "pool")
+_FIELDS: Final = "driver, attributes, capacity, allowMultipleAllocations"
+_INT64: Final = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +44,26 @@ def from_slices(files: Sequence[str]) -> Iterator[Subject]:
 
 
 def from_file(name: str) -> Subject:
-    """The device that a file describes: as an entry of ``spec.devices`` with its ``driver``."""
+    """The device that a file describes: as an entry of ``spec.devices`` with its ``driver``.
+
+    A field that no device has is refused here: misspelt, it would make selectors fail.
+    """
     documents = list(load(name))
+    where = "standard input" if name == "-" else name
     if len(documents) != 1:
-        raise InvalidValue(f"{name}: holds {len(documents)} documents, one device is expected")
-    return from_data(documents[0].data)
+        raise InvalidValue(f"{where}: holds {len(documents)} documents, one device is expected")
+    data = documents[0].data
+    if "kind" in data:
+        kind = data["kind"]
+        raise InvalidValue(f"{where}: holds a {kind}, a device is expected; slices go to -f")
+    try:
+        subject = from_data(data)
+    except DraError as error:
+        raise InvalidValue(f"{where}: {error}") from error
+    if subject.device.unknown:
+        unknown = ", ".join(sorted(subject.device.unknown))
+        raise InvalidValue(f"{where}: a device has no field {unknown}; {_FIELDS} are looked at")
+    return subject
 
 
 def from_data(data: object) -> Subject:
@@ -51,18 +72,38 @@ def from_data(data: object) -> Subject:
     A capacity may be a quantity rather than an object with ``value``.
     """
     if not isinstance(data, Mapping):
-        raise InvalidObject(f"a device is an object, not {data!r:.60}")
-    known = {key: value for key, value in data.items() if key != "driver"}
-    driver = data.get("driver", "")
-    if not isinstance(driver, str):
-        raise InvalidObject(f"driver is text, not {driver!r:.60}")
+        raise InvalidObject(f"a device is an object, not {_kind_of_json(data)}")
+    known = {key: value for key, value in data.items() if key not in _PLACE}
+    driver, pool = (data.get(key, "") for key in _PLACE)
+    if not isinstance(driver, str) or not isinstance(pool, str):
+        raise InvalidObject("driver and pool of a device are text")
     capacity = known.get("capacity")
     if isinstance(capacity, Mapping):
-        known["capacity"] = {
-            name: value if isinstance(value, Mapping) else {"value": value}
-            for name, value in capacity.items()
-        }
-    return _subject(driver, "", wire.device_from_json({"name": "device", **known}))
+        known["capacity"] = {name: _amount(value) for name, value in capacity.items()}
+    device = wire.device_from_json({"name": "device", **known})
+    _check_numbers(device)
+    return _subject(driver, pool, device)
+
+
+def _amount(value: object) -> Mapping[str, Any]:
+    """A capacity in the form of the API; a number may have a fraction there."""
+    found = value if isinstance(value, Mapping) else {"value": value}
+    amount = found.get("value")
+    return {**found, "value": repr(amount)} if isinstance(amount, float) else found
+
+
+def _check_numbers(device: Device) -> None:
+    """The API has whole numbers of 64 bits."""
+    for name, value in device.attributes.items():
+        for number in value if isinstance(value, tuple) else (value,):
+            if type(number) is int and not -_INT64 <= number < _INT64:
+                raise InvalidObject(f"attribute {name}: a number does not fit into 64 bits")
+
+
+def _kind_of_json(data: object) -> str:
+    if isinstance(data, list):
+        return "a list"
+    return f"{data!r:.60}" if isinstance(data, str) else json.dumps(data)
 
 
 def _subject(driver: str, pool: str, device: Device) -> Subject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -10,15 +11,20 @@ from typing import Any, Final
 import click
 
 from dra_cli.documents import Document, load
+from dra_cli.gates import parsed
 from dra_core import lint as rules
 from dra_core import pod_lint, selector_lint, wire
-from dra_core.errors import InvalidObject, InvalidValue
+from dra_core.cel.deadline import Clock
+from dra_core.errors import InvalidObject
 from dra_core.validation import objects
 from dra_core.validation.servers import GATES, Server, server
+from dra_core.wire import JSON
 from dra_core.wire.dropped import dropped_fields
 from dra_core.wire.versions import GROUP
 
 _POD: Final = ("v1", "Pod")
+#: How long selectors are asked about devices, all of them together.
+_SELECTOR_SECONDS: Final = 10.0
 _NEWEST: Final = f"1.{max(GATES)}"
 
 
@@ -78,7 +84,7 @@ def lint(
 
     Exit status: 0 without errors, 1 with errors, 2 if a file cannot be read.
     """
-    target = server(kubernetes_version, _gates(feature_gates))
+    target = server(kubernetes_version, parsed(feature_gates))
     documents = [d for name in files for d in load(name)]
     ours = [d for d in documents if str(d.data.get("apiVersion", "")).startswith(f"{GROUP}/")]
     pods = [d.data for d in documents if (d.data.get("apiVersion"), d.data.get("kind")) == _POD]
@@ -92,16 +98,6 @@ def lint(
     return 1 if any(finding.level in bad for finding in findings) else 0
 
 
-def _gates(text: str) -> Mapping[str, bool]:
-    gates = {}
-    for part in filter(None, (p.strip() for p in text.split(","))):
-        name, _, value = part.partition("=")
-        if value.lower() not in ("true", "false"):
-            raise InvalidValue(f"--feature-gates {part!r} is not NAME=true or NAME=false")
-        gates[name] = value.lower() == "true"
-    return gates
-
-
 def _findings(
     documents: Iterable[Document], target: Server, pods: Sequence[Mapping[str, Any]]
 ) -> list[Finding]:
@@ -112,9 +108,10 @@ def _findings(
         findings += found
         if value is not None:
             values.append(value)
+    until = time.monotonic() + _SELECTOR_SECONDS
     warned_of = [
         *rules.warnings(values),
-        *selector_lint.warnings(values),
+        *selector_lint.warnings(values, lambda: Clock(time.monotonic, until)),
         *pod_lint.warnings(pods, values),
     ]
     for warned in warned_of:
@@ -131,11 +128,12 @@ def _checked(document: Document, target: Server) -> tuple[list[Finding], wire.An
 
     try:
         data = wire.to_v1(document.data)
-        value = wire.read(document.data)
+        if wrong := objects.wrong_types(data, target):
+            return [finding("error", p.field, "Undecodable", p.detail) for p in wrong], None
+        problems = objects.validate_create(data, target)
+        kept = objects.drop_disabled(data, target)
     except InvalidObject as error:
         return [finding("error", "", "Undecodable", str(error))], None
-    kept = objects.drop_disabled(data, target)
-    dropped = sorted(set(dropped_fields(data.get("spec"), kept.get("spec"))))
     found = [
         finding(
             "warning",
@@ -143,13 +141,28 @@ def _checked(document: Document, target: Server) -> tuple[list[Finding], wire.An
             "dropped-field",
             f"an API server of Kubernetes 1.{target.minor} with these feature gates drops it",
         )
-        for path in dropped
+        for path in sorted(set(dropped_fields(data.get("spec"), kept.get("spec"))))
     ]
-    found += [
-        finding("error", problem.field, problem.type.value, problem.detail)
-        for problem in objects.validate_create(kept, target)
-    ]
+    found += [finding("error", p.field, p.type.value, p.detail) for p in problems]
+    value, reason = _value(data, kept)
+    if value is None and not problems:
+        found.append(finding("error", "", "Undecodable", reason))
     return found, value
+
+
+def _value(data: JSON, kept: JSON) -> tuple[wire.AnyObject | None, str]:
+    """The object for warnings, and else why there is none.
+
+    It is that of the file, so that fields which the server drops are looked at as well; or, where
+    a field is missing that the server fills in, that which the server would store.
+    """
+    try:
+        return wire.read(data), ""
+    except InvalidObject as error:
+        try:
+            return wire.read(kept), ""
+        except InvalidObject:
+            return None, str(error)
 
 
 def _name(data: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from dra_core.model.requests import DeviceClaim, DeviceClass, ExactRequest
 from dra_core.model.slices import ResourceSlice
 from dra_core.model.taints import DeviceTaint, DeviceTaintRule, DeviceToleration, Effect
 from dra_core.pools import PoolState, pools
+from dra_core.taints import tolerates
 from dra_core.wire import AnyObject
 
 
@@ -258,14 +259,3 @@ def _toleration(
             where,
             f"matches none of the taints given: {', '.join(known)}",
         )
-
-
-def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """Whether the toleration matches: an empty effect or key matches all of them."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    return toleration.operator == "Exists" or (
-        bool(toleration.key) and toleration.value == taint.value
-    )

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dra_core.cel.deadline import Clock
 from dra_core.cel.devices import DeviceInput, device_input
-from dra_core.cel.faults import CompileError, EvaluationFailed
+from dra_core.cel.faults import CompileError, DeadlineExceeded, EvaluationFailed
 from dra_core.cel.program import Program, compile_selector
 from dra_core.cel.references import Named
 from dra_core.cel.tracker import LIMIT
@@ -43,24 +44,25 @@ class _Tally:
     failed: list[tuple[_Device, EvaluationFailed]] = dataclasses.field(default_factory=list)
 
 
-def warnings(objects: Sequence[AnyObject]) -> Iterator[Warned]:
+def warnings(objects: Sequence[AnyObject], clock: Callable[[], Clock] = Clock) -> Iterator[Warned]:
     """Warnings about the selectors of these classes, claims and templates, beside these slices.
 
     Without a device there are none. Selectors that do not compile, or cost too much, are errors
-    and not looked at here.
+    and not looked at here. ``clock`` makes the clock of one evaluation; once the time is over,
+    nothing more is asked, and of a selector for which it did not suffice only that is said.
     """
     devices = list(_devices(objects))
     if not devices:
         return
     classes = {o.metadata.name: o for o in objects if isinstance(o, DeviceClass)}
     for found in classes.values():
-        yield from _about(_class_chain(found), devices)
+        yield from _about(_class_chain(found), devices, clock)
     for subject, where, request in _requests(objects):
         own = _chain(subject, where, request.selectors)
         of_class = classes.get(request.device_class_name)
         before = _class_chain(of_class) if of_class else []
         if own:
-            yield from _about([*before, *own], devices, len(before))
+            yield from _about([*before, *own], devices, clock, len(before))
 
 
 def _devices(objects: Iterable[AnyObject]) -> Iterator[_Device]:
@@ -102,31 +104,57 @@ def _chain(subject: str, where: str, selectors: Sequence[DeviceSelector]) -> lis
     return chain
 
 
-def _about(chain: Sequence[_Tally], devices: Iterable[_Device], start: int = 0) -> Iterator[Warned]:
+def _about(
+    chain: Sequence[_Tally],
+    devices: Sequence[_Device],
+    clock: Callable[[], Clock],
+    start: int = 0,
+) -> Iterator[Warned]:
     """Ask a chain of selectors about devices; warnings about those from ``start`` on."""
-    for device in devices:
-        _ask(chain, device)
+    asked = _asked(chain, devices, clock)
     for tally in chain[start:]:
-        if tally.failed:
-            yield Warned("selector-error", tally.subject, tally.field, _failure(tally))
-        elif tally.asked and not tally.matched:
-            text = f"matches none of the {len(tally.asked)} devices that it is asked about"
-            yield Warned(
-                "selector-matches-nothing", tally.subject, tally.field, text + _hints(tally)
-            )
+        for code, text in _said(tally, asked, len(devices)):
+            yield Warned(code, tally.subject, tally.field, text)
 
 
-def _ask(chain: Iterable[_Tally], device: _Device) -> None:
+def _asked(chain: Sequence[_Tally], devices: Sequence[_Device], clock: Callable[[], Clock]) -> int:
+    """For how many of the devices there was time."""
+    for number, device in enumerate(devices):
+        try:
+            _ask(chain, device, clock())
+        except DeadlineExceeded:
+            return number
+    return len(devices)
+
+
+def _ask(chain: Iterable[_Tally], device: _Device, clock: Clock) -> None:
     for tally in chain:
+        clock.check()
         tally.asked.append(device)
         try:
-            matches = tally.program.matches(device.input)
+            matches = tally.program.matches(device.input, clock)
+        except DeadlineExceeded:
+            raise
         except EvaluationFailed as error:
             tally.failed.append((device, error))
             return
         if not matches:
             return
         tally.matched += 1
+
+
+def _said(tally: _Tally, asked: int, devices: int) -> Iterator[tuple[str, str]]:
+    """Code and text of warnings about one selector."""
+    if tally.failed:
+        yield "selector-error", _failure(tally)
+    elif asked < devices:
+        text = f"asked about {asked} of {devices} devices only: the time was over"
+        yield "selector-undecided", text
+    elif tally.asked and not tally.matched:
+        count = len(tally.asked)
+        which = "the only device" if count == 1 else f"any of the {count} devices"
+        text = f"does not match {which} that it is asked about{_hints(tally)}"
+        yield "selector-matches-nothing", text
 
 
 def _failure(tally: _Tally) -> str:

@@ -33,6 +33,11 @@ class Clock:
         if self._copied > MAX_COPIED:
             raise CostExceeded(f"actual cost limit exceeded: {self._copied} items were copied")
 
+    def check(self) -> None:
+        """Errors: ``DeadlineExceeded`` if the time is over."""
+        if self._now is not None and self._now() > self._until:
+            raise DeadlineExceeded("operation interrupted: the deadline is over")
+
     def tick(self) -> None:
         """One iteration. Errors: ``DeadlineExceeded``."""
         self._count += 1

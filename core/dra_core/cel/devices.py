@@ -130,11 +130,11 @@ def _by_domain(driver: str, values: Mapping[str, Value]) -> Map:
             domain, identifier = driver, name
         domains.setdefault(domain, {})[identifier] = value
     found = {domain: (domain, _named(entries)) for domain, entries in domains.items()}
-    return Map(found, default=_NOTHING)
+    return Map(found, default=_NOTHING, named=True)
 
 
 def _named(entries: Mapping[str, Value]) -> Map:
-    return Map({name: (name, value) for name, value in entries.items()})
+    return Map({name: (name, value) for name, value in entries.items()}, named=True)
 
 
 def _is_ordinary(driver: str, device: Device) -> bool:

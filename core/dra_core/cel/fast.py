@@ -11,7 +11,7 @@ from typing import Any
 
 from dra_core.cel.deadline import Clock
 from dra_core.cel.faults import EvalError, no_such_overload
-from dra_core.cel.lookup import at, find
+from dra_core.cel.lookup import as_key, at, find
 from dra_core.cel.operations import UNSET, given, is_empty, is_member, iterated, made, put
 from dra_core.cel.plan import (
     Attribute,
@@ -378,7 +378,7 @@ def qualified(
             return value
         value = value.value
     for optional, test, constant, run in qualifiers:
-        key = constant if run is None else run(env)
+        key = constant if run is None else as_key(run(env))
         through = through or optional
         if through or test:
             found = find(value, key)

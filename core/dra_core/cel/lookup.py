@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from dra_core.cel.faults import EvalError
 from dra_core.cel.messages import ObjectValue
-from dra_core.cel.values import Map, Uint, Value, type_of
+from dra_core.cel.values import INT_MAX, INT_MIN, Map, Uint, Value, type_of
+
+#: What ``container[key]`` can have as its key.
+KEYS: Final = frozenset((str, int, Uint, bool, float))
+
+
+def as_key(value: Value) -> Value:
+    """A computed key. Errors: ``EvalError`` if it is of a kind that no container has keys of."""
+    if type(value) not in KEYS:
+        raise EvalError(f"invalid qualifier type: {type_of(value).name}")
+    return value
 
 
 def at(container: Value, key: Value) -> Value:
@@ -36,10 +48,14 @@ def find(container: Value, key: Value) -> tuple[Value] | None:
 def index_of(key: Value) -> int:
     """A key as the place in a list."""
     kind = type(key)
-    if kind is int or kind is Uint:
+    if kind is int:
+        return key  # type: ignore[no-any-return]
+    if kind is Uint:
+        if key > INT_MAX:
+            raise EvalError(f"unsupported index value {key} in list")
         return int(key)
     if kind is float:
-        if key.is_integer():
+        if key.is_integer() and INT_MIN < key < 2.0**63:
             return int(key)
         raise EvalError(f"unsupported index value {key} in list")
     raise EvalError(f"unsupported index type '{type_of(key).name}' in list")

@@ -15,11 +15,16 @@ from typing import Final
 
 from dra_core.cel.celtypes import Type
 from dra_core.cel.faults import EvalError, no_such_overload
+from dra_core.cel.library.addresses import CidrValue, IpValue
 from dra_core.cel.library.moments import duration_text, timestamp_text
+from dra_core.cel.library.url_syntax import shown
+from dra_core.cel.library.urls import UrlValue
 from dra_core.cel.values import (
     Duration,
     Map,
     Optional,
+    QuantityValue,
+    SemverValue,
     Timestamp,
     Uint,
     Value,
@@ -102,12 +107,20 @@ def _ranged(convert: Convert, least: int, most: int, error: str) -> Convert:
 
 as_bool: Final = _plain(bool, "bool")
 as_double: Final = _plain(float, "double")
-as_string: Final = _plain(str, "string")
 as_int64: Final = _plain(int, "int64")
 as_uint64: Final = _plain(Uint, "uint64")
 as_int32: Final = _ranged(as_int64, -(2**31), 2**31 - 1, "integer overflow")
 as_uint32: Final = _ranged(as_uint64, 0, 2**32 - 1, "unsigned integer overflow")
 _as_byte: Final = _ranged(as_uint64, 0, 2**8 - 1, "unsigned integer overflow")
+
+
+def as_string(value: Value) -> Value:
+    """A string, or the text of a value of a library."""
+    content = _content(value)
+    text = _TEXTS.get(type(content))
+    if text is None:
+        raise _unsuitable(content, "string")
+    return text(content)
 
 
 def as_float(value: Value) -> Value:
@@ -140,7 +153,8 @@ def members_of(value: Value) -> Value:
     """The entries of a map field."""
     if type(value) is not Map:
         raise _unsuitable(value, "map")
-    return Map.of((as_string(key), as_json(item)) for key, item in value.items())
+    pairs = ((as_string(key), as_json(item)) for key, item in value.items())
+    return Map.of(pairs, named=True)
 
 
 def as_json_list(value: Value) -> Value:
@@ -178,10 +192,18 @@ def _json_number(value: int) -> Value:
 
 
 def _json_object(value: ObjectValue) -> Value:
-    return Map.of(
-        (name, as_json(item)) for name, item in value.fields.items() if name in value.defaults
-    )
+    kept = ((name, item) for name, item in value.fields.items() if name in value.defaults)
+    return Map.of(((name, as_json(item)) for name, item in kept), named=True)
 
+
+_TEXTS: Final[dict[type, Convert]] = {
+    str: _same,
+    QuantityValue: lambda value: str(value.quantity),
+    SemverValue: lambda value: str(value.version),
+    IpValue: str,
+    CidrValue: str,
+    UrlValue: lambda value: shown(str(value.url)),
+}
 
 _JSON: Final[dict[type, Convert]] = {
     type(None): _same,

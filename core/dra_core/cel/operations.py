@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -31,6 +32,8 @@ def put(
     entries: dict[Any, tuple[Value, Value]], key: Value, value: Value, *, optional: bool
 ) -> None:
     """Add an entry to a map that is being made; an optional one without a value removes it."""
+    if type(key) is Optional and key.has_value:
+        key = copy.copy(key)  # every use of one is another key
     held = key_of(key)
     if optional:
         if not given(value):

@@ -133,12 +133,12 @@ def _member(before: Value, value: Value, depth: int) -> Value:
     entries = dict(before.entries) if before else {}
     key = entry.get("key", "")
     entries[key] = (key, entry.get("value"))
-    return Map(entries)
+    return Map(entries, named=True)
 
 
 def _struct(before: Value, value: Value, depth: int) -> Value:
     more = _read(_STRUCT, value, depth).get("fields", Map({}))
-    return Map({**(before.entries if before else {}), **more.entries})
+    return Map({**(before.entries if before else {}), **more.entries}, named=True)
 
 
 def _list(before: Value, value: Value, depth: int) -> Value:

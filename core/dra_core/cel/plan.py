@@ -67,14 +67,21 @@ class Attribute:
 
 
 class Variable(Attribute):
-    """A path from a variable. ``accu`` is the loop whose accumulator it is."""
+    """A path from a variable. ``accu`` is the loop whose accumulator it is.
 
-    __slots__ = ("accu", "slot")
+    ``rooted`` is ``.device`` where a loop has a variable ``device``: the path from there is read
+    as outside all loops, where nothing is counted either.
+    """
 
-    def __init__(self, node: int, slot: int, accu: Slots | None = None) -> None:
+    __slots__ = ("accu", "rooted", "slot")
+
+    def __init__(
+        self, node: int, slot: int, accu: Slots | None = None, *, rooted: bool = False
+    ) -> None:
         super().__init__(node)
         self.slot = slot
         self.accu = accu
+        self.rooted = rooted
 
 
 class Relative(Attribute):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from dra_core.cel.call_costs import MAY_ABORT
 from dra_core.cel.celtypes import DYN, Kind, Type
 from dra_core.cel.declarations import Declarations
 from dra_core.cel.dispatch import bound
-from dra_core.cel.faults import CompileError, EvaluationFailed, Fault
+from dra_core.cel.faults import EvalError, EvaluationFailed, Fault, PlanError
 from dra_core.cel.library import standard
+from dra_core.cel.lookup import KEYS
 from dra_core.cel.objects import OBJECTS, unknown
 from dra_core.cel.operations import extended, inserted, put
 from dra_core.cel.plan import (
@@ -62,7 +63,7 @@ from dra_core.cel.values import (
 )
 
 _DEVICE: Final = 0
-_KEYS: Final = (str, int, Uint, bool, float)
+_DEVICE_NAME: Final = "device"
 #: Functions with one implementation for two arguments, whatever the checker found out of them.
 _BINARY: Final = standard.SINGLETONS | {"@sortByAssociatedKeys"}
 
@@ -70,7 +71,7 @@ _BINARY: Final = standard.SINGLETONS | {"@sortByAssociatedKeys"}
 def plan(checked: Checked, declarations: Declarations) -> Plan:
     """Plan an expression.
 
-    Errors: ``CompileError`` where a constant part has no value: an invalid regular expression, a
+    Errors: ``PlanError`` where a constant part has no value: an invalid regular expression, a
     conversion of a constant that cannot be made.
     """
     planner = _Planner(checked, declarations)
@@ -115,7 +116,17 @@ class _Planner:
             if name in scope:
                 known = scope[name]
                 return AttributeStep(node.id, Variable(node.id, known.slot, known.accu))
-        return AttributeStep(node.id, Variable(node.id, _DEVICE))
+        if name.removeprefix(".") != _DEVICE_NAME:
+            # A variable of a loop in the key of a path that is read outside all loops.
+            return CallStep(node.id, "", "", [], lambda: _missing(name))
+        return AttributeStep(node.id, Variable(node.id, _DEVICE, rooted=name != _DEVICE_NAME))
+
+    def _outside(self, node: Node) -> Step:
+        """The step of a node outside all loops."""
+        scopes, self._scopes = self._scopes, []
+        step = self.step(node)
+        self._scopes = scopes
+        return step
 
     def _select(self, node: Select) -> Step:
         attribute = _attribute_of(self.step(node.operand))
@@ -125,8 +136,10 @@ class _Planner:
     def _index(self, node: Call, args: Sequence[Step], *, optional: bool) -> Step:
         operand, key = args
         attribute = _attribute_of(operand)
+        if isinstance(attribute, Variable) and attribute.rooted:
+            key = self._outside(node.args[1])
         if isinstance(key, ConstStep):
-            if type(key.value) not in _KEYS:
+            if type(key.value) not in KEYS:
                 raise self._refused(key.id, "invalid qualifier type")
             qualifier = Qualifier(node.id, optional, key.value)
         elif isinstance(key, AttributeStep):
@@ -286,9 +299,13 @@ class _Planner:
         self._scopes.pop()
         return FoldStep(node.id, slots, over, condition, step, result, bool(node.var2))
 
-    def _refused(self, node: int, text: str) -> CompileError:
+    def _refused(self, node: int, text: str) -> PlanError:
         parsed = self._checked.parsed
-        return CompileError(parsed.source, (Fault(parsed.positions.get(node, 0), text),))
+        return PlanError(parsed.source, (Fault(parsed.positions.get(node, 0), text),))
+
+
+def _missing(name: str) -> NoReturn:
+    raise EvalError(f"no such attribute(s): {name}")
 
 
 def _attribute_of(step: Step) -> Attribute:
@@ -307,7 +324,7 @@ def _member(step: CallStep, items: list[Value]) -> Step:
         return ConstStep(step.id, False)
     keys: set[object] = set()
     for item in items:
-        if type(item) not in _KEYS:
+        if type(item) not in KEYS:
             return step
         keys.add(key_of(item))
         keys.update(_other_kinds(item))

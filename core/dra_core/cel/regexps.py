@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from dra_core.cel.faults import EvalError, no_such_overload
 from dra_core.cel.patterns import BadPattern, translated
-from dra_core.cel.values import Value
+from dra_core.cel.values import TypeValue, Value
 from dra_core.errors import DraError
 
 _MEMORY: Final = 8 << 20
@@ -83,6 +83,8 @@ def precompiled(
     search: Callable[..., Value] = call
 
     def searched(text: Value, _: Value, *limit: Value) -> Value:
+        if type(text) is TypeValue:
+            text = text.name
         if type(text) is not str or not all(type(number) is int for number in limit):
             raise no_such_overload(overload or function)
         return search(text, pattern, *limit)

@@ -74,6 +74,8 @@ class _Compiler:
 
         def logic(env: Env) -> Value:
             value = decided(runs, env, decided_by)
+            if type(value) is Failure:
+                _placed(value.error, own)
             tracker: Tracker = env[-2]
             for term in terms:
                 tracker.drop(term)
@@ -86,11 +88,13 @@ class _Compiler:
         left, right = (self.run(arg) for arg in step.args)
         compare = _unequal if step.negated else _equal
         function = ("_!=_", "not_equals") if step.negated else ("_==_", "equals")
-        charge = _charge(step.id, *function, step.args)
+        charge, own = _charge(step.id, *function, step.args), step.id
 
         def equality(env: Env) -> Value:
             a, b = left(env), right(env)
             value = a if type(a) is Failure else b if type(b) is Failure else compare(a, b)
+            if type(value) is Failure:
+                _placed(value.error, own)
             charge(env, value)
             return value
 
@@ -217,7 +221,7 @@ class _Compiler:
             try:
                 items = iterated(items, pairs=pairs)
             except EvalError as error:
-                return Failure(error)
+                return Failure(_placed(error, own))
             env[accu], env[grows] = UNSET, False
             clock: Clock = env[-1]
             for item in items:
@@ -416,6 +420,8 @@ def _mapped(runs: Sequence[tuple[Run, Run]], optional: frozenset[int], env: Env)
 
 
 def _construct(tracker: Tracker, items: tuple[int, ...], cost: int, own: int, value: Value) -> None:
+    if type(value) is Failure:
+        _placed(value.error, own)
     tracker.take(items)
     tracker.cost += cost
     tracker.push(own, value)

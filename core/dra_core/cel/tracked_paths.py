@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dra_core.cel.faults import EvalError, no_such_overload
-from dra_core.cel.lookup import at, find
+from dra_core.cel.lookup import as_key, at, find
 from dra_core.cel.operations import UNSET, is_empty
 from dra_core.cel.plan import (
     Attribute,
@@ -69,7 +69,10 @@ class Paths:
         else:
             assert isinstance(attribute, Relative)  # noqa: S101
             start = self._run(attribute.operand)
-        return _path(start, [self._part(one) for one in attribute.qualifiers])
+        path = _path(start, [self._part(one) for one in attribute.qualifiers])
+        if isinstance(attribute, Variable) and attribute.rooted:
+            return _uncounted(path)
+        return path
 
     def _accu(self, slots: Slots) -> Run:
         slot, grows, init = slots.accu, slots.grows, self.inits[slots.accu]
@@ -114,6 +117,17 @@ def _observed(attribute: Attribute, *, presence: bool) -> tuple[tuple[int, ...],
 
 def _variable(slot: int) -> Run:
     return lambda env: env[slot]
+
+
+def _uncounted(path: Run) -> Run:
+    """What it costs is not charged, but limited all the same."""
+
+    def uncounted(env: Env) -> Value:
+        outside = env.copy()
+        outside[-2] = Tracker(env[-2].limit)
+        return path(outside)
+
+    return uncounted
 
 
 def _path(start: Run, parts: Sequence[tuple[bool, Part]]) -> Run:
@@ -161,6 +175,7 @@ def _part(qualifier: Qualifier, read: Run | None) -> Part:
             else:
                 found = (at(container, key),)
         except EvalError as error:
+            error.node = error.node or own
             if not through:
                 _seen(tracker, own, Failure(error), relative=relative)
             raise
@@ -173,7 +188,7 @@ def _part(qualifier: Qualifier, read: Run | None) -> Part:
 def _key(value: Value) -> Value:
     if type(value) is Failure:
         raise value.error
-    return value
+    return as_key(value)
 
 
 def _seen(tracker: Tracker, step: int, value: Value, *, relative: bool) -> None:

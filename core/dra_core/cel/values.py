@@ -130,20 +130,29 @@ def key_of(key: Value) -> Any:
 class Map:
     """A map, in the order given; keys are found as ``==`` finds them."""
 
-    __slots__ = ("default", "entries")
+    __slots__ = ("default", "entries", "named")
     cel_type: ClassVar[Type] = celtypes.MAP
 
-    def __init__(self, entries: dict[Any, tuple[Value, Value]], default: Map | None = None) -> None:
+    def __init__(
+        self,
+        entries: dict[Any, tuple[Value, Value]],
+        default: Map | None = None,
+        *,
+        named: bool = False,
+    ) -> None:
         #: ``key_of(key)`` -> (key, value)
         self.entries = entries
         #: What ``map[key]`` and ``map.key`` give for a key that is not there, if that is no error.
         #: The map does not contain the key for all that (``key in map``).
         self.default = default
+        #: Whether it did not come from an expression, and can have no keys but strings: any other
+        #: one is just not there.
+        self.named = named
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[Value, Value]]) -> Map:
+    def of(cls, pairs: Iterable[tuple[Value, Value]], *, named: bool = False) -> Map:
         """A map of pairs; a later pair replaces an earlier one with the same key."""
-        return cls({key_of(key): (key, value) for key, value in pairs})
+        return cls({key_of(key): (key, value) for key, value in pairs}, named=named)
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -157,12 +166,17 @@ class Map:
         return iter(self.entries.values())
 
     def find(self, key: Value) -> tuple[Value, Value] | None:
-        """The entry with a key; whole numbers are found across their kinds."""
-        entries = self.entries
-        if type(key) is str:
+        """The entry with a key; whole numbers are found across their kinds.
+
+        Errors: ``Aborted`` for a kind that cannot be looked up (see ``key_of``).
+        """
+        entries, kind = self.entries, type(key)
+        if kind is str:
             return entries.get(key)
-        found = entries.get((type(key), key))
-        if found is None and type(key) in _NUMBERS:
+        if self.named or not entries:
+            return None
+        found = entries.get(key_of(key))
+        if found is None and kind in _NUMBERS:
             return self._find_number(key)
         return found
 
@@ -275,7 +289,9 @@ def _equal_maps(left: Map, right: Map, seen: _Seen) -> bool:
         return False
     for key, value in left.items():
         found = right.find(key)
-        if found is None or not _alike(value, found[1], seen):
+        if found is None and right.default is None:
+            return False
+        if not _alike(value, right.default if found is None else found[1], seen):
             return False
     return True
 
@@ -285,6 +301,9 @@ def _equal_optionals(left: Optional, right: Optional, seen: _Seen) -> bool:
         return left.has_value == right.has_value
     if type(left.value) in _CONTAINERS:
         return _equal_containers(left.value, right.value, seen)
+    special = _EQUALITY.get(type(left.value))
+    if special is not None:
+        return special(left.value, right.value)  # which may have no answer for null
     return equal(left.value, right.value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from dra_core.model.defaults import empty_map
@@ -157,12 +158,16 @@ class Device:
         """Equal names, values and types: ``int: 1`` is not ``bool: true``."""
         if not isinstance(other, Device):
             return NotImplemented
-        return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self)) and all(
-            _kind(v) == _kind(other.attributes[k]) for k, v in self.attributes.items()
+        return self is other or (
+            _values(self) == _values(other)
+            and all(_kind(v) == _kind(other.attributes[k]) for k, v in self.attributes.items())
         )
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+_values = attrgetter(*(field.name for field in fields(Device)))
 
 
 def _kind(value: AttributeValue) -> tuple[type, ...]:

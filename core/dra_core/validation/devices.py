@@ -111,16 +111,16 @@ def _attribute(attribute: JSON, path: Path) -> list[Problem]:
     """Exactly one value of one of eight kinds; lists not empty."""
     found: list[Problem] = []
     if "string" in attribute:
-        found += _string(attribute["string"], path.child("string"))
+        found += string_value(attribute["string"], path.child("string"))
     if "version" in attribute:
-        found += _version(attribute["version"], path.child("version"))
+        found += version_value(attribute["version"], path.child("version"))
     for kind in LISTS:
         if kind in attribute and not attribute[kind]:
             found.append(invalid(path.child(kind), [], "is empty: add a value or remove the list"))
     for i, text in enumerate(attribute.get("strings", [])):
-        found += _string(text, path.child("strings").index(i))
+        found += string_value(text, path.child("strings").index(i))
     for i, text in enumerate(attribute.get("versions", [])):
-        found += _version(text, path.child("versions").index(i))
+        found += version_value(text, path.child("versions").index(i))
     count = sum(1 for kind in (*SCALARS, *LISTS) if kind in attribute)
     return found if count == 1 else [*found, _one_value(path, count)]
 
@@ -131,12 +131,14 @@ def _one_value(path: Path, count: int) -> Problem:
     return Problem(str(path), ErrorType.INVALID, detail)
 
 
-def _string(text: str, path: Path) -> list[Problem]:
+def string_value(text: str, path: Path) -> list[Problem]:
+    """Of an attribute."""
     return [too_long(path, VALUE_MAX)] if names.size(text) > VALUE_MAX else []
 
 
-def _version(text: str, path: Path) -> list[Problem]:
-    found = _string(text, path)
+def version_value(text: str, path: Path) -> list[Problem]:
+    """Of an attribute."""
+    found = string_value(text, path)
     if not semver.has_syntax(text):
         found.append(invalid(path, text, "is no semantic version 2.0.0: use e.g. '1.2.3'"))
     return found

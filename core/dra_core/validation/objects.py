@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dra_core.validation import (
     claim_gates,
+    claim_shapes,
     claims,
     classes,
     slice_gates,
@@ -42,6 +43,15 @@ def drop_disabled(obj: JSON, server: Server) -> JSON:
     if kind == "ResourceSlice":
         return slice_gates.drop_disabled(obj, None, server)
     return claim_gates.drop_disabled(kind, obj, None, server)
+
+
+def wrong_types(obj: JSON, server: Server) -> list[Problem]:
+    """Values in spec, status or metadata that the server cannot decode (it answers 400).
+
+    Those of a slice come from :func:`validate_create`, as InvalidObject.
+    """
+    kind = obj["kind"]
+    return claim_gates.read(kind, obj, server)[1] if kind in claim_shapes.KINDS else []
 
 
 def validate_create(obj: JSON, server: Server) -> list[Problem]:

@@ -175,13 +175,12 @@ def _decoded_fields(value: JSON, node: Struct, path: str) -> JSON:
     result: JSON = {}
     for name, inner in node.fields.items():
         given = value.get(name)
-        where = f"{path}.{name}"
         if given is not None:
-            result[name] = decode(given, inner, where)
+            result[name] = decode(given, inner, f"{path}.{name}")
         elif isinstance(inner, Scalar) and inner.zero is not None:
             result[name] = inner.zero
         elif name == "pool":
-            result[name] = decode({}, inner, where)
+            result[name] = decode({}, inner, f"{path}.{name}")
     return result
 
 

@@ -18,6 +18,7 @@ from dra_core.validation import (
     names,
     node_selectors,
 )
+from dra_core.validation.claim_shapes import METADATA
 from dra_core.validation.problems import (
     Path,
     Problem,
@@ -28,6 +29,7 @@ from dra_core.validation.problems import (
     unique,
 )
 from dra_core.validation.servers import Server
+from dra_core.validation.shapes import Reader
 from dra_core.validation.slice_fields import SPEC, equal, field_of
 from dra_core.validation.slice_gates import decoded_spec, keep_enabled
 
@@ -68,10 +70,11 @@ def validate_update(new: JSON, old: JSON, server: Server) -> list[Problem]:
 
 
 def _metadata(obj: JSON) -> JSON:
-    value = obj.get("metadata")
-    if value is not None and not isinstance(value, dict):
-        raise InvalidObject(f"metadata: {type(value).__name__} has the wrong type: write an object")
-    return value or {}
+    reader = Reader(0)
+    found: JSON = reader.read(METADATA, obj.get("metadata"), Path("metadata"))
+    if reader.problems:
+        raise InvalidObject(str(reader.problems[0]))
+    return found
 
 
 def _immutable(spec: JSON, old: JSON) -> list[Problem]:

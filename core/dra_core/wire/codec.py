@@ -154,9 +154,12 @@ class Field:
     required: bool = False
 
 
+_SIZED: Final = (str, tuple, Mapping)
+
+
 def is_empty(part: object) -> bool:
     """Whether the API leaves it out: nothing, no text, an empty list or map; not 0 and false."""
-    return part is None or (isinstance(part, str | tuple | Mapping) and not part)
+    return part is None or (not part and isinstance(part, _SIZED))
 
 
 class Record(Generic[T]):
@@ -195,4 +198,4 @@ class Record(Generic[T]):
             if field.required or not is_empty(part):
                 data[field.wire] = field.codec.write(part)
         unknown: Mapping[str, Any] = value.unknown  # type: ignore[attr-defined]
-        return data | dict(unknown)
+        return data | dict(unknown) if unknown else data

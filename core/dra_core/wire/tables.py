@@ -115,9 +115,16 @@ class _Attribute:
         return {_key(value): _text(value)}
 
 
+_KINDS: Final[Mapping[type, str]] = {
+    bool: "bool",
+    int: "int",
+    str: "string",
+    Version: "version",
+}
+
+
 def _key(value: object) -> str:
-    kinds: Mapping[type, str] = {bool: "bool", int: "int", str: "string", Version: "version"}
-    return kinds[type(value)]
+    return _KINDS[type(value)]
 
 
 def _text(value: object) -> object:

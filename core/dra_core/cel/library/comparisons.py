@@ -22,10 +22,10 @@ from dra_core.cel.celtypes import (
     UINT,
     Type,
 )
-from dra_core.cel.faults import Aborted, EvalError
+from dra_core.cel.faults import EvalError
 from dra_core.cel.library.membership import contains
 from dra_core.cel.signatures import Overload
-from dra_core.cel.values import Duration, Map, SemverValue, Timestamp, Value, type_of
+from dra_core.cel.values import Duration, Map, Timestamp, Value
 
 Compare = Callable[[Value, Value], bool]
 
@@ -53,9 +53,6 @@ _ORDERED: Final[tuple[tuple[str, Type, Type], ...]] = (
     ("timestamp", TIMESTAMP, TIMESTAMP),
     ("duration", DURATION, DURATION),
 )
-
-#: Keys that the reference fails to look up in a map: its evaluation ends there.
-_NOT_LOOKED_UP: Final = frozenset((bytes, SemverValue))
 
 
 def _ordering() -> Iterator[Overload]:
@@ -94,11 +91,7 @@ def _in_list(value: Value, items: list[Value]) -> bool:
 
 
 def _in_map(key: Value, entries: Map) -> bool:
-    """Whether there is such a key; a list or a map is never one."""
-    if type(key) is list:
-        return False
-    if type(key) in _NOT_LOOKED_UP and len(entries):
-        raise Aborted(f"internal error: a {type_of(key).name} cannot be looked up")
+    """Whether there is such a key. Errors: ``Aborted`` for a kind that cannot be looked up."""
     return entries.find(key) is not None
 
 

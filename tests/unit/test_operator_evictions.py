@@ -1,0 +1,462 @@
+"""evictions: order, pace, backoff and what is left alone, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from dra_core.errors import ApiConflict, ApiError, ApiForbidden, ApiNotFound, ApiUnavailable
+from dra_core.eviction import Cause
+from dra_core.model.claims import AllocationResult, Consumer
+from dra_core.model.objects import Metadata
+from dra_core.model.taints import (
+    DeviceTaint,
+    DeviceTaintRule,
+    DeviceTaintSelector,
+    DeviceToleration,
+    RuleSpec,
+)
+from dra_core.model.usage import ClaimInUse, Pod, PodClaim
+from dra_core.names import ClaimUID, DeviceName, DriverName, PodUID, PoolName
+from dra_operator.cluster import PODS, RULES, Cluster
+from dra_operator.evictions import BLOCKED, CANCELLED, EVICTED, Evictions, Limits, World
+from dra_operator.pacing import Backoff, Rate
+from dra_operator.ports import EvictionRefused
+from dra_testing.cases import case
+
+T0 = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+DRIVER, POOL = DriverName("a.example.com"), PoolName("p")
+EVERY: dict[str, Any] = {"pods_per_second": 1000.0, "pool_share": 1.0}
+
+
+class Stand:
+    """The use case with a virtual clock, an API that does what it is told, and a log of calls."""
+
+    def __init__(self, **limits: Any) -> None:
+        self.seconds = 0.0
+        self.calls: list[tuple[float, str, str]] = []
+        self.told: list[tuple[str, str]] = []
+        self.notes: list[str] = []
+        self.counted: dict[str, float] = {}
+        self.wrong: dict[str, Callable[[], ApiError | None]] = {}
+        self.leads = True
+        self.confirmed = True
+        self.doubts = 0
+        self.woken = False
+        self.evictions = Evictions(
+            Cluster(self.now),
+            World(
+                pods=self,
+                taints=self,
+                notices=self,
+                measures=self,
+                clock=self,
+                start=lambda work: work(),
+                allowed=lambda: self.leads,
+                wake=self._wake,
+                doubt=self._doubt,
+            ),
+            Limits(**(EVERY | limits)),
+        )
+
+    # ports
+    def now(self) -> datetime:
+        return T0 + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return 1000.0 + self.seconds
+
+    def _call(self, what: str, pod: Pod) -> None:
+        self.calls.append((self.seconds, what, pod.uid))
+        error = self.wrong.get(what, lambda: None)()
+        if error is not None:
+            raise error
+
+    def evict(self, pod: Pod) -> None:
+        self._call("evict", pod)
+
+    def mark(self, pod: Pod, message: str) -> None:
+        self.notes.append(message)
+        self._call("mark", pod)
+
+    def delete(self, pod: Pod) -> None:
+        self._call("delete", pod)
+
+    def confirm(self, cause: Cause) -> bool:
+        self.notes.append(f"confirm {cause}")
+        return self.confirmed
+
+    def tell(self, pod: Pod, kind: str, reason: str, note: str) -> None:
+        self.told.append((pod.uid, reason))
+        self.notes.append(f"{kind} {note}")
+
+    def add(self, name: str, amount: float = 1.0, **labels: str) -> None:
+        key = "/".join([name, *labels.values()])
+        self.counted[key] = self.counted.get(key, 0.0) + amount
+
+    def set(self, name: str, value: float, **labels: str) -> None:
+        self.counted["/".join([name, *labels.values()])] = value
+
+    def _doubt(self) -> None:
+        self.doubts += 1
+
+    def _wake(self) -> None:
+        self.woken = True
+
+    # steps
+    def put(self, *items: Any) -> None:
+        for item in items:
+            self.evictions.apply(item)
+
+    def run(self, seconds: float) -> None:
+        """Let the loop run for so long, as the program's thread does."""
+        end = self.seconds + seconds
+        for _ in range(10_000):
+            self.woken = False
+            pause = self.evictions.run_due()
+            pause = 0.0 if self.woken else max(pause, 0.001)
+            if self.seconds + pause > end:
+                self.seconds = end
+                return
+            self.seconds += pause
+        raise AssertionError("the loop does not come to rest")
+
+    def gone(self, *uids: str) -> None:
+        self.evictions.forget(PODS, uids)
+
+    @property
+    def evicted(self) -> list[str]:
+        return [uid for _, what, uid in self.calls if what == "evict"]
+
+    def times(self, what: str = "evict") -> list[float]:
+        return [round(at, 2) for at, name, _ in self.calls if name == what]
+
+
+def a_pod(uid: str = "u1", **other: Any) -> Pod:
+    return replace(Pod("ns", f"pod-{uid}", PodUID(uid), (PodClaim("c"),), node="n"), **other)
+
+
+def a_claim(*users: str, device: str = "d", **other: Any) -> ClaimInUse:
+    toleration = other.pop("toleration", None)
+    result = AllocationResult(
+        "r", DRIVER, POOL, DeviceName(device), tolerations=(toleration,) if toleration else ()
+    )
+    consumers = tuple(Consumer("pods", f"pod-{user}", user) for user in users)
+    return replace(ClaimInUse("ns", "c", ClaimUID("c1"), (result,), consumers), **other)
+
+
+def a_rule(uid: str = "r1", since: float = 0.0, **selector: Any) -> DeviceTaintRule:
+    taint = DeviceTaint("k", "NoExecute", "", T0 + timedelta(seconds=since))
+    return DeviceTaintRule(
+        Metadata(name=uid, uid=uid), RuleSpec(taint, DeviceTaintSelector(**selector))
+    )
+
+
+def for_seconds(seconds: int | None) -> DeviceToleration:
+    return DeviceToleration("k", "Exists", effect="NoExecute", toleration_seconds=seconds)
+
+
+def shared(stand: Stand, *uids: str, **pod: Any) -> None:
+    """Pods that share a claim."""
+    stand.put(a_claim(*uids), *(a_pod(uid, **pod) for uid in uids))
+
+
+# -- when ------------------------------------------------------------------------------------------
+@case("EVCT-04")
+@pytest.mark.parametrize(
+    ("toleration", "since", "at"),
+    [
+        (None, 0.0, [0.0]),
+        (None, 30.0, [30.0]),
+        (for_seconds(60), 0.0, [60.0]),
+        (for_seconds(60), -50.0, [10.0]),
+        (for_seconds(60), -100.0, [0.0]),
+        (for_seconds(None), 0.0, []),
+        (for_seconds(-5), 0.0, [0.0]),
+    ],
+)
+def test_a_pod_goes_at_its_moment_whenever_the_operator_was_started(
+    toleration: DeviceToleration | None, since: float, at: list[float]
+) -> None:
+    stand = Stand()
+    stand.put(a_pod(), a_claim("u1", toleration=toleration), a_rule(since=since))
+    stand.run(500)
+    assert stand.times() == at
+    assert stand.told == [("u1", EVICTED)] * len(at)
+
+
+@case("EVCT-04")
+def test_a_rule_removed_before_the_moment_cancels_with_an_event() -> None:
+    stand = Stand()
+    stand.put(a_pod(), a_claim("u1", toleration=for_seconds(60)), a_rule())
+    stand.run(59)
+    stand.evictions.forget(RULES, ["r1"])
+    stand.run(500)
+    assert stand.evicted == []
+    assert stand.told == [("u1", CANCELLED)]
+
+
+def test_a_second_taint_brings_the_moment_forward() -> None:
+    stand = Stand()
+    stand.put(a_pod(), a_claim("u1", toleration=for_seconds(60)), a_rule())
+    stand.run(10)
+    other = DeviceTaintRule(
+        Metadata(name="r2", uid="r2"),
+        RuleSpec(DeviceTaint("other", "NoExecute", "", stand.now()), DeviceTaintSelector()),
+    )
+    stand.put(other)
+    stand.run(100)
+    assert stand.times() == [10.0]
+
+
+def test_listing_again_forgets_no_deadline_and_repeats_nothing() -> None:
+    stand = Stand()
+    items = [a_pod(), a_claim("u1", toleration=for_seconds(60)), a_rule()]
+    stand.put(*items)
+    for _ in range(6):
+        stand.run(9)
+        stand.put(*items)
+    stand.run(100)
+    assert stand.times() == [60.0]
+
+
+# -- who -------------------------------------------------------------------------------------------
+@case("EVCT-05")
+def test_a_pod_that_goes_by_itself_is_left_alone() -> None:
+    stand = Stand()
+    shared(stand, "u1", "u2", "u3")
+    stand.put(a_rule(since=10.0))
+    stand.put(a_pod("u1", deleting=True))
+    stand.gone("u2")
+    stand.run(100)
+    assert stand.evicted == ["u3"]
+    assert stand.told == [("u3", EVICTED)]
+
+
+@case("EVCT-05")
+@pytest.mark.parametrize("error", [ApiNotFound("no pod"), ApiConflict("another UID")])
+def test_a_pod_that_is_gone_or_replaced_is_not_tried_again(error: ApiError) -> None:
+    stand = Stand()
+    stand.wrong["evict"] = lambda: error
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(500)
+    assert stand.evicted == ["u1"]
+    assert stand.told == []
+    assert stand.doubts == 1
+
+
+def test_the_least_important_and_youngest_go_first() -> None:
+    stand = Stand(pods_per_second=1.0)
+    stand.put(a_claim("old", "young", "vip", "poor"))
+    stand.put(
+        a_pod("vip", priority=1000, created=T0),
+        a_pod("old", created=T0 - timedelta(days=2)),
+        a_pod("young", created=T0 - timedelta(days=1)),
+        a_pod("poor", priority=-5, created=T0 - timedelta(days=9)),
+    )
+    stand.put(a_rule())
+    stand.run(10)
+    assert stand.evicted == ["poor", "young", "old", "vip"]
+
+
+def test_observing_evicts_and_tells_nobody() -> None:
+    stand = Stand(evict=False)
+    shared(stand, "u1", "u2")
+    stand.put(a_rule())
+    stand.run(500)
+    stand.evictions.forget(RULES, ["r1"])
+    stand.run(500)
+    assert (stand.calls, stand.told) == ([], [])
+    assert stand.counted["observed_total"] == 2
+
+
+def test_only_the_leader_evicts_and_a_new_one_goes_on_where_the_old_one_was() -> None:
+    stand = Stand()
+    stand.leads = False
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(100)
+    assert stand.calls == []
+    stand.leads = True
+    stand.run(1)
+    assert stand.evicted == ["u1"]
+
+
+def test_a_taint_that_the_server_does_not_confirm_evicts_nobody() -> None:
+    stand = Stand()
+    stand.confirmed = False
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(20)
+    assert stand.evicted == []
+    assert stand.doubts > 0
+    stand.confirmed = True
+    stand.run(60)
+    assert stand.evicted == ["u1"]
+
+
+# -- how fast --------------------------------------------------------------------------------------
+def most_within(times: list[float], seconds: float) -> int:
+    return max(sum(1 for t in times if start <= t < start + seconds) for start in times)
+
+
+@pytest.mark.parametrize(("rate", "window", "most"), [(20.0, 1.0, 20), (0.5, 2.0, 1)])
+def test_the_rate_holds_within_any_window(rate: float, window: float, most: int) -> None:
+    stand = Stand(pods_per_second=rate)
+    uids = [f"u{n:03}" for n in range(100)]
+    shared(stand, *uids)
+    stand.put(a_rule())
+    stand.run(400)
+    assert sorted(stand.evicted) == uids
+    assert most_within(stand.times(), window) == most
+    assert stand.times()[0] == 0.0
+
+
+def test_a_rate_takes_what_it_is_given() -> None:
+    rate = Rate(2.5)
+    assert rate.next_at(5.0) == 5.0
+    rate.start(5.0)
+    rate.start(5.5)
+    assert rate.next_at(5.5) == 6.0
+
+
+@pytest.mark.parametrize(("pods", "share", "most"), [(40, 0.25, 10), (3, 0.25, 1), (8, 1.0, 8)])
+def test_only_a_share_of_a_pool_is_on_its_way_out(pods: int, share: float, most: int) -> None:
+    stand = Stand(pool_share=share)
+    uids = [f"u{n:02}" for n in range(pods)]
+    shared(stand, *uids)
+    stand.put(a_rule())
+    stand.run(30)
+    assert len(stand.evicted) == most, "nobody is gone yet"
+    stand.put(*(a_pod(uid, deleting=True) for uid in stand.evicted))
+    stand.run(30)
+    assert len(stand.evicted) == most, "terminating is not gone"
+    left, waiting = pods, stand.evicted
+    while len(stand.evicted) < pods:
+        stand.gone(waiting.pop(0))
+        left -= 1
+        before = len(stand.evicted)
+        stand.run(3)
+        waiting += stand.evicted[before:]
+        assert len(waiting) <= max(1, share * left)
+
+
+def test_each_rule_and_pool_has_a_share_of_its_own() -> None:
+    stand = Stand()
+    stand.evictions = Evictions(
+        Cluster(stand.now), stand.evictions._world, Limits(pods_per_second=1000.0)
+    )
+    for number, pool in enumerate(["p", "q"]):
+        result = AllocationResult("r", DRIVER, PoolName(pool), DeviceName("d"))
+        uids = [f"{pool}{n}" for n in range(8)]
+        consumers = tuple(Consumer("pods", uid, uid) for uid in uids)
+        stand.put(ClaimInUse("ns", pool, ClaimUID(pool), (result,), consumers))
+        stand.put(*(a_pod(uid, claims=(PodClaim(pool),)) for uid in uids))
+        stand.put(a_rule(f"r{number}", pool=pool))
+    stand.run(5)
+    assert sorted(uid[0] for uid in stand.evicted) == ["p", "p", "q", "q"]
+
+
+# -- when it does not work -------------------------------------------------------------------------
+def blocked(retry_after: float = 0.0) -> Callable[[], ApiError]:
+    return lambda: EvictionRefused("429: would violate the budget", retry_after)
+
+
+def test_a_budget_that_says_no_is_asked_again_with_growing_pauses_and_told_once() -> None:
+    stand = Stand()
+    stand.wrong["evict"] = blocked()
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(200)
+    assert stand.times() == [0.0, 1.0, 3.0, 7.0, 15.0, 31.0, 63.0, 123.0, 183.0]
+    del stand.wrong["evict"]
+    stand.run(100)
+    assert stand.told == [("u1", BLOCKED), ("u1", EVICTED)]
+    assert stand.times("delete") == []
+
+
+def test_the_servers_wish_for_a_pause_is_followed() -> None:
+    stand = Stand()
+    stand.wrong["evict"] = blocked(10.0)
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(35)
+    assert stand.times() == [0.0, 10.0, 20.0, 30.0]
+
+
+def test_a_blocked_pod_takes_no_room_from_others() -> None:
+    stand = Stand(pool_share=0.25)
+    answers = iter([blocked()()])
+    stand.wrong["evict"] = lambda: next(answers, None)
+    shared(stand, "u1", "u2")
+    stand.put(a_rule())
+    stand.run(0.5)
+    assert stand.evicted == ["u1", "u2"]
+
+
+def test_a_pod_is_deleted_once_its_time_for_eviction_is_over() -> None:
+    stand = Stand(delete_after=30.0)
+    stand.wrong["evict"] = blocked(10.0)
+    shared(stand, "u1")
+    stand.put(a_rule(since=5.0))
+    stand.run(200)
+    assert [(at, what) for at, what, _ in stand.calls[-3:]] == [
+        (35.0, "evict"),
+        (35.0, "mark"),
+        (35.0, "delete"),
+    ]
+    assert stand.times("delete") == [35.0]
+    because = "because k:NoExecute of DeviceTaintRule r1 on a.example.com/p/d (claim c) is not"
+    assert [note for note in stand.notes if because in note] == [
+        f"Warning is to go {because} tolerated; it cannot be evicted now: {blocked()()}",
+        f"deleted {because} tolerated",
+        f"Normal evicted {because} tolerated",
+    ]
+
+
+def test_other_failures_are_tried_again_too() -> None:
+    stand = Stand()
+    answers = iter([ApiForbidden("403"), ApiError("418"), ApiUnavailable("503"), None])
+    stand.wrong["evict"] = lambda: next(answers)
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(100)
+    assert stand.times() == [0.0, 1.0, 3.0, 7.0]
+    assert stand.told == [("u1", EVICTED)]
+
+
+def test_a_rule_removed_while_a_pod_is_blocked_cancels() -> None:
+    stand = Stand()
+    stand.wrong["evict"] = blocked()
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(2)
+    stand.evictions.forget(RULES, ["r1"])
+    del stand.wrong["evict"]
+    stand.run(100)
+    assert stand.times() == [0.0, 1.0]
+    assert stand.told == [("u1", BLOCKED), ("u1", CANCELLED)]
+
+
+def test_backoff_doubles_up_to_its_most() -> None:
+    backoff = Backoff(1.0, 60.0)
+    assert [backoff.pause(n) for n in (1, 2, 3, 7, 1000)] == [1.0, 2.0, 4.0, 60.0, 60.0]
+    assert backoff.pause(1, 10.0) == 10.0
+
+
+def test_the_states_of_pods_are_measured() -> None:
+    stand = Stand(pool_share=0.5)
+    shared(stand, "u1", "u2")
+    stand.put(a_rule())
+    stand.run(2)
+    stand.evictions.run_due()
+    assert stand.counted["pods/in flight"] == 1
+    assert stand.counted["pods/ready"] == 1
+    stand.gone("u1")
+    stand.run(2)
+    assert stand.counted["pods_gone_total"] == 1
