@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from dra_core import names, wire
 from dra_core.errors import InvalidValue
+from dra_core.likeness import as_right_as
 from dra_core.model.devices import Capacity, Device, RawAttribute, Version
 from dra_core.model.slices import CounterSet, Pool, PublishedSlice
 from dra_core.names import DriverName, NodeName
@@ -23,6 +24,8 @@ from dra_core.validation.servers import GATES, Server
 
 #: The newest server that is known, everything on: what it refuses no other one takes.
 NEWEST: Final = Server(max(GATES), dict.fromkeys(GATES[max(GATES)], True))
+#: Devices that others are compared with.
+_MODELS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,15 @@ class Sound:
 
     pool: Pool
     faults: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdicts:
+    """On the devices of one pool, by name: the device, and what is wrong with it."""
+
+    bare: Pool
+    server: Server
+    devices: Mapping[str, tuple[Device, str]]
 
 
 @dataclass(slots=True)
@@ -43,32 +55,57 @@ class Soundness:
     driver: DriverName
     node: NodeName
     server: Server = NEWEST
-    _known: dict[tuple[str, str], tuple[Device, Pool, Server, str]] = field(default_factory=dict)
+    _known: dict[str, _Verdicts] = field(default_factory=dict)
 
     def check(self, pool: Pool) -> Sound:
-        """The pool as it can be published. Raises InvalidValue if the pool itself is wrong."""
+        """The pool as it can be published. Raises InvalidValue if the pool itself is wrong.
+
+        A device that is as it was is the same object as before, which makes it quick to compare.
+        """
         names.check_pool_name(pool.name)
         bare = replace(pool, devices=(), shared_counters=(), fallbacks={})
         self._check_pool(pool, bare)
-        known: dict[tuple[str, str], tuple[Device, Pool, Server, str]] = {}
-        faults: dict[str, str] = {}
-        devices = []
-        for device in pool.devices:
-            key = (pool.name, str(device.name))
-            found = self._known.get(key)
-            if found is None or found[:3] != (device, bare, self.server):
-                found = (device, bare, self.server, self._fault(device, pool))
-            known[key] = found
-            if found[3]:
-                faults[str(device.name)] = found[3]
-            else:
-                devices.append(device)
-        self._known = {k: v for k, v in self._known.items() if k[0] != pool.name} | known
+        verdicts = self._verdicts(pool, bare)
+        self._known[pool.name] = _Verdicts(bare, self.server, verdicts)
+        faults = {name: fault for name, (_, fault) in verdicts.items() if fault}
+        devices = [device for device, fault in verdicts.values() if not fault]
         for device in devices:
-            if trouble := _unknown_counter(device, pool.shared_counters):
+            if device.consumes_counters and (
+                trouble := _unknown_counter(device, pool.shared_counters)
+            ):
                 faults[device.name] = trouble
         kept = tuple(device for device in devices if device.name not in faults)
         return Sound(replace(pool, devices=kept), faults)
+
+    def _verdicts(self, pool: Pool, bare: Pool) -> dict[str, tuple[Device, str]]:
+        """In the order of the devices."""
+        known = self._known.get(pool.name)
+        if known is None or (known.bare, known.server) != (bare, self.server):
+            known = _Verdicts(bare, self.server, {})
+        found: dict[str, tuple[Device, str]] = {}
+        fresh = []
+        for device in pool.devices:
+            name = str(device.name)
+            before = known.devices.get(name)
+            if before is None or before[0] != device:
+                before = (device, "")
+                fresh.append(device)
+            found[name] = before
+        for device, fault in self._faults(fresh, pool):
+            found[str(device.name)] = (device, fault)
+        return found
+
+    def _faults(self, devices: Sequence[Device], pool: Pool) -> list[tuple[Device, str]]:
+        found: list[tuple[Device, str]] = []
+        right: list[Device] = []  # the last few, all different
+        for device in devices:
+            fault = ""
+            if not any(as_right_as(device, other) for other in right):
+                fault = self._fault(device, pool)
+                if not fault:
+                    right = [device, *right[: _MODELS - 1]]
+            found.append((device, fault))
+        return found
 
     def _check_pool(self, pool: Pool, bare: Pool) -> None:
         for what, listed in (
@@ -91,13 +128,13 @@ class Soundness:
 
     def _fault(self, device: Device, pool: Pool) -> str:
         """Why the device cannot be published; empty if it can."""
-        if trouble := _wrong_type(device):
-            return trouble
-        attribute = pool.partition_type_attribute if device.consumes_counters else None
-        alone = replace(
-            pool, devices=(device,), shared_counters=(), partition_type_attribute=attribute
-        )
         try:
+            if trouble := _wrong_type(device):
+                return trouble
+            attribute = pool.partition_type_attribute if device.consumes_counters else None
+            alone = replace(
+                pool, devices=(device,), shared_counters=(), partition_type_attribute=attribute
+            )
             return _sentences(self._problems(alone))
         except InvalidValue as error:
             return str(error).replace("spec.devices[0].", "")

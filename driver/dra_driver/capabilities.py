@@ -92,12 +92,13 @@ class Capabilities:
 
     def learn(self, sent: PublishedSlice, stored: PublishedSlice) -> bool:
         """Compare an answer with what was sent; whether something is missing that was not known."""
-        dropped = features.dropped(sent, stored)
-        self._confirmed = (self._confirmed | features.used(sent)) - dropped
+        used = features.used(sent)
+        dropped = frozenset() if stored is sent else features.dropped(sent, stored)
+        self._confirmed = (self._confirmed | used) - dropped
         for gate in sorted(dropped):
             fields = features.fields_of(gate)
             self._miss(gate, f"the API server dropped {fields}", DROPPED_AGAIN)
-        for gate in features.used(sent) & set(self._named):
+        for gate in used & set(self._named):
             if gate in self._confirmed:
                 del self._named[gate]
                 _log.info("feature is there now", feature=gate)

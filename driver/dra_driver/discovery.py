@@ -21,8 +21,9 @@ _log = structlog.get_logger(__name__)
 
 #: Seconds after which a discovery that has not ended is said to hang.
 LONG: Final = 30.0
-#: Seconds that a driver's burst of "changed" is waited for.
-DEBOUNCE: Final = 0.2
+#: Seconds between a driver's "changed" and the question, so that one burst is one answer, and the
+#: least seconds between two questions.
+SETTLE, APART = 0.02, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,12 @@ class Discovery:
             self._began = self._clock()
             found = self._found()
             self._began = None
+            ended = self._clock()
             failures = failures + 1 if found.trouble else 0
             self._take(found)
             wait = backoff(failures) if failures else self._rescan
             if self._look.wait(min(wait, self._rescan)):
-                self._stopping.wait(DEBOUNCE)
+                self._stopping.wait(max(SETTLE, ended + APART - self._clock()))
 
     def _found(self) -> Found:
         try:

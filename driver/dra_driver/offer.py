@@ -173,6 +173,8 @@ class Offer:
 
     def _not_refused(self, pool: Pool) -> Pool:
         """Without the devices that the server has refused as they are."""
+        if not self._refused:
+            return pool
         faults: dict[str, str] = {}
         for device in pool.devices:
             refused = self._refused.get((pool.name, device.name))

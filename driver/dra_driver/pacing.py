@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 from collections.abc import Callable
@@ -9,15 +10,43 @@ from typing import Final
 
 #: Seconds between tries after a failure: the first, and the longest.
 RETRY_FIRST, RETRY_LONGEST = 0.5, 30.0
-#: Writes: so many at once, and so many a second after that. A pool of 10,000 devices has 79 slices.
+#: Writes: so many at once, and so many a second after that. A pool of 10,000 devices has 79 slices:
+#: it is rewritten in one go, and again every four seconds.
 BURST, RATE = 100.0, 20.0
 _DOUBLINGS: Final = 10
+#: Seconds to wait after someone else's change, so that a burst is answered once; the longest such
+#: wait, for someone who changes our slices again and again.
+SETTLE, SETTLE_LONGEST = 0.25, 4.0
 
 
 def backoff(failures: int) -> float:
     """Seconds to wait; with jitter, so that many nodes do not come back in step."""
     doubled = RETRY_FIRST * 2 ** min(max(failures - 1, 0), _DOUBLINGS)
     return float(min(RETRY_LONGEST, doubled) * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
+
+
+class TooSoon(Exception):
+    """So many writes would exceed the limit; they can be made in ``seconds``."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"again in {seconds:g} s")
+        self.seconds = seconds
+
+
+class Patience:
+    """Someone who undoes what we write, again and again, gets an answer less and less often."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._written_at = -math.inf
+        #: To wait after someone else's change.
+        self.seconds = SETTLE
+
+    def written(self) -> None:
+        """We have written what we want."""
+        again = self._clock() - self._written_at < 2 * SETTLE_LONGEST
+        self.seconds = min(self.seconds * 2, SETTLE_LONGEST) if again else SETTLE
+        self._written_at = self._clock()
 
 
 class WriteLimit:
@@ -29,11 +58,25 @@ class WriteLimit:
         self._tokens = BURST
         self._at = clock()
 
+    def require(self, count: int) -> None:
+        """Raise TooSoon unless so many writes, or a burst, can be made without a pause.
+
+        Who waits before a change begins has the newest state when it does, and the change is over
+        soon: a pool is incomplete while it is rewritten.
+        """
+        self._fill()
+        missing = min(float(count), BURST) - self._tokens
+        if count and missing > 0.0:
+            raise TooSoon(missing / RATE)
+
     def wait(self) -> None:
         """Until another write may be made, or the driver stops."""
-        now = self._clock()
-        self._tokens = min(BURST, self._tokens + (now - self._at) * RATE)
-        self._at = now
+        self._fill()
         self._tokens -= 1.0
         if self._tokens < 0.0:
             self._stopping.wait(-self._tokens / RATE)
+
+    def _fill(self) -> None:
+        now = self._clock()
+        self._tokens = min(BURST, self._tokens + (now - self._at) * RATE)
+        self._at = now

@@ -28,7 +28,7 @@ from dra_core.names import DriverName, NodeName, PoolName
 from dra_driver.capabilities import Capabilities, shown
 from dra_driver.discovery import Found
 from dra_driver.offer import Offer
-from dra_driver.pacing import WriteLimit, backoff
+from dra_driver.pacing import SETTLE, Patience, TooSoon, WriteLimit, backoff
 from dra_driver.ports import Changed, Measures, Notices, Scope, SliceApi
 from dra_driver.slice_store import SliceStore
 from dra_driver.slice_watch import Relisted
@@ -36,10 +36,6 @@ from dra_driver.slice_writer import SliceWriter
 
 _log = structlog.get_logger(__name__)
 
-#: Seconds to wait after someone else's change, so that a burst is answered once.
-SETTLE: Final = 0.25
-#: The longest such wait, for someone who changes our slices again and again.
-SETTLE_LONGEST: Final = 4.0
 _LONG: Final = 3600.0
 #: Plans for a pool in one go: a feature found missing leads to another one, and there are nine.
 _PLANS: Final = 10
@@ -81,18 +77,18 @@ class Publisher:
         self._times: dict[PoolName, taint_times.Times] = {}
         self._failures = 0
         self._stopping = threading.Event()
-        limit = WriteLimit(clock, self._stopping)
+        self._limit = WriteLimit(clock, self._stopping)
+        self._waiting = ""  # the pool that was too soon
         self._writer = SliceWriter(
             driver,
             node,
             api,
             self._store,
-            limit=limit,
+            limit=self._limit,
             measures=measures,
             unreadable=offer.report,
         )
-        self._settle = SETTLE
-        self._repaired_at = -math.inf
+        self._patience = Patience(clock)
         self._withdrawing = False
         self._trouble = "not published yet"
         self.capabilities = Capabilities(clock, self._warn)
@@ -175,7 +171,7 @@ class Publisher:
         if isinstance(message, Relisted):
             self._offer.minor = None  # the server may have been upgraded
             return SETTLE if self._store.relist(message.scope, message.items) else None
-        return self._settle if self._store.take(message) else None
+        return self._patience.seconds if self._store.take(message) else None
 
     def _converge(self) -> float | None:
         """Write what is missing; in how many seconds to try again, None if it is done."""
@@ -196,15 +192,20 @@ class Publisher:
             return self._failed([error])
         if any(scope is Scope.SHARED for scope in map(_scope, pools)):
             self._shared()
+        pools.sort(key=lambda pool: pool.name != self._waiting)  # no pool keeps it waiting
         return self._attempt([*map(self._publishing, pools), lambda: self._remove_others(pools)])
 
     def _attempt(self, work: Sequence[Callable[[], None]]) -> float | None:
         errors: list[Exception] = []
+        later: float | None = None
         for part in work:
             if self._stopping.is_set():
                 return None
             try:
                 part()
+            except TooSoon as pause:
+                later = pause.seconds
+                break  # those behind wait, too: or a pool with many slices would wait for ever
             except DraError as error:
                 errors.append(error)
             except Exception as error:  # noqa: BLE001 - claims must be served all the same
@@ -213,9 +214,10 @@ class Publisher:
         self._measures.set("features_missing", len(self.capabilities.unavailable()))
         if errors:
             return self._failed(errors)
-        self._trouble = ""
+        if later is None:
+            self._trouble = ""
         self._failures = 0
-        return None
+        return later
 
     def _failed(self, errors: Sequence[Exception]) -> float:
         texts = [
@@ -257,6 +259,9 @@ class Publisher:
             strict=self._strict,
             taint_memory=self._times.get(pool.name),
         )
+        self._waiting = pool.name
+        self._limit.require(len(found.writes))
+        self._waiting = ""
         for write in found.writes:
             if not isinstance(write, publishing.Delete) and self.capabilities.explore(
                 write.slice, self._writer.try_out
@@ -271,7 +276,7 @@ class Publisher:
         self._measures.set("pool_devices", len(pool.devices), pool=pool.name)
         self._measures.set("pool_generation", found.generation, pool=pool.name)
         if found.writes:
-            self._slow_down()
+            self._patience.written()
             _log.info(
                 "pool published",
                 pool=pool.name,
@@ -299,12 +304,6 @@ class Publisher:
             _log.warning("the API server dropped fields", fields=unknown)
             self._warn("FieldsDropped", f"the API server dropped {', '.join(unknown)}")
         return True
-
-    def _slow_down(self) -> None:
-        """Someone who undoes what we write, again and again, gets an answer less and less often."""
-        again = self._clock() - self._repaired_at < 2 * SETTLE_LONGEST
-        self._settle = min(self._settle * 2, SETTLE_LONGEST) if again else SETTLE
-        self._repaired_at = self._clock()
 
     def _remove_others(self, pools: Sequence[Pool]) -> None:
         wanted = {pool.name for pool in pools}

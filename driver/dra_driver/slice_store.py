@@ -37,8 +37,8 @@ class SliceStore:
 
     def relist(self, scope: Scope, items: tuple[Item, ...]) -> bool:
         """Take over a list; whether it differs from what was known."""
-        fresh = {item["metadata"]["name"]: item for item in items}
         known = {n: i for n, i in self._items.items() if scope_of(i) is scope}
+        fresh = {item["metadata"]["name"]: _as_known(item, known) for item in items}
         differs = scope not in self._listed or _versions(fresh) != _versions(known)
         others = {n: i for n, i in self._items.items() if scope_of(i) is not scope}
         self._items = others | fresh
@@ -74,6 +74,16 @@ class SliceStore:
 def scope_of(item: Mapping[str, Any]) -> Scope:
     """Where a slice belongs."""
     return Scope.NODE if item["spec"].get("nodeName") else Scope.SHARED
+
+
+def _as_known(item: Item, known: Mapping[str, Item]) -> Item:
+    """The object that is known where it says the same: nobody has to read it again."""
+    before = known.get(item["metadata"]["name"])
+    return item if before is None or _identity(before) != _identity(item) else before
+
+
+def _identity(item: Item) -> tuple[str, str]:
+    return item["metadata"]["uid"], item["metadata"]["resourceVersion"]
 
 
 def _versions(items: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

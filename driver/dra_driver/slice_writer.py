@@ -2,7 +2,7 @@
 
 The answer to a write may lack what the server does not keep. What was sent and what came back are
 remembered together, so that the difference is not taken for someone else's change and written for
-ever.
+ever. What came back as it was sent is not read again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Echo:
-    """What was sent in the last write of a slice, and the spec that came back."""
+    """What was sent in the last write of a slice, and another spec that came back."""
 
     sent: PublishedSlice
     returned: Mapping[str, Any]
@@ -55,6 +55,7 @@ class SliceWriter:
         self._measures = measures
         self._unreadable = unreadable
         self._echoes: dict[str, _Echo] = {}
+        self._known: dict[str, tuple[object, PublishedSlice]] = {}  # a spec, and what it says
         self._taken: dict[tuple[PoolName, int], int] = {}
         self._owner: Mapping[str, Any] | None = None
         self._dropped: set[str] = set()
@@ -76,22 +77,27 @@ class SliceWriter:
 
     def read(self, item: Mapping[str, Any]) -> PublishedSlice:
         """The slice as the cluster has it."""
+        name = item["metadata"]["name"]
+        known = self._known.get(name)
+        if known is not None and known[0] is item["spec"]:
+            return known[1]
         try:
-            return wire.published_slice(item)
+            found = wire.published_slice(item)
         except InvalidObject as error:
-            name = item["metadata"]["name"]
             subject = f"slice {name}"
             self._unreadable(subject, "slice cannot be read and is replaced", str(error))
             pool = item["spec"]["pool"]
-            return PublishedSlice(
+            found = PublishedSlice(
                 name, pool["name"], pool["generation"], pool["resourceSliceCount"]
             )
+        self._known[name] = (item["spec"], found)
+        return found
 
     def as_sent(self, item: Mapping[str, Any]) -> PublishedSlice:
         """As we sent it, where all that differs is what the server did not keep."""
         published = self.read(item)
-        echo = self._echoes.get(published.name)
-        if echo is None or echo.returned != item["spec"]:
+        echo, spec = self._echoes.get(published.name), item["spec"]
+        if echo is None or (echo.returned is not spec and echo.returned != spec):
             return published
         known = taint_times.times(published.devices)
         return replace(echo.sent, devices=taint_times.kept(echo.sent.devices, known))
@@ -114,9 +120,13 @@ class SliceWriter:
         self._measures.add("writes_total", verb="delete")
         self._api.delete(name, item["metadata"]["uid"])
         self._store.deleted(name)
+        self._known.pop(name, None)
 
     def store(self, write: publishing.Create | publishing.Update) -> PublishedSlice:
-        """The slice as the server has stored it; raises ApiConflict if others were faster."""
+        """The slice as the server has stored it, the one that was sent if it came back as it is.
+
+        Raises ApiConflict if others were faster.
+        """
         self._limit.wait()
         self._measures.add("writes_total", verb=type(write).__name__.lower())
         wanted = write.slice
@@ -126,11 +136,17 @@ class SliceWriter:
         else:
             stored = self._update(wanted.name, body)
         self._store.written(stored)
-        self._echoes[wanted.name] = _Echo(wanted, stored["spec"])
+        if stored["spec"] == body["spec"]:
+            self._echoes.pop(wanted.name, None)
+            self._known[wanted.name] = (stored["spec"], wanted)
+        else:
+            self._echoes[wanted.name] = _Echo(wanted, stored["spec"])
         return self.read(stored)
 
     def dropped(self, name: str, sent: PublishedSlice) -> list[str]:
         """Fields of the last write of a slice that did not come back, each named once."""
+        if name not in self._echoes:
+            return []
         item = self._store.get(name)
         found = set(dropped_fields(self._body(sent)["spec"], (item or {}).get("spec")))
         fresh = found - self._dropped

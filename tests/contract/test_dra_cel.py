@@ -733,7 +733,10 @@ BAD: dict[str, tuple[bytes, str]] = {
         question(device={"attributes": {"a": {"int": 10**400}}}),
         "does not fit into 64 bits",
     ),
-    "a quantity of 5,000 digits": (question(device={"capacity": {"a": "9" * 5000}}), "device.capacity[a]"),
+    "a quantity of 5,000 digits": (
+        question(device={"capacity": {"a": "9" * 5000}}),
+        "device.capacity[a]",
+    ),
     "a quantity beyond all": (question(device={"capacity": {"a": "1e999999999"}}), "match"),
     "a version of 5,000 digits": (
         question(device={"attributes": {"a": {"version": "9" * 5000 + ".0.0"}}}),

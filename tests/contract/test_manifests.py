@@ -51,7 +51,8 @@ def server(request: pytest.FixtureRequest) -> Cluster:
     name = {"1.37.2": "control_plane", "1.36.3": "control_plane_136"}[request.param]
     cluster: Cluster = request.getfixturevalue(name)
     assert cluster.version == request.param
-    cluster.kubectl("apply", "-f", str(MANIFESTS / "base" / "namespace.yaml"))
+    for folder in ("base", "components/operator"):
+        cluster.kubectl("apply", "-f", str(MANIFESTS / folder / "namespace.yaml"))
     return cluster
 
 
@@ -150,6 +151,40 @@ def test_the_rights_are_those_of_the_allow_list(control_plane: Cluster) -> None:
     listed = (Path(__file__).parents[1] / "data" / "driver" / "rights.txt").read_text().split()
     assert allowed(items, "dragoman-driver") == set(listed)
     assert not any("*" in right for right in listed)
+
+
+def test_the_operator_has_the_rights_of_its_allow_list(control_plane: Cluster) -> None:
+    items = render(control_plane, "overlays/operator")
+    listed = (Path(__file__).parents[1] / "data" / "operator" / "rights.txt").read_text().split()
+    assert allowed(items, "dragoman-operator") == set(listed)
+    assert not any("*" in right for right in listed)
+    (create, others) = find(items, "Role", "dragoman-operator")["rules"]
+    assert (create["verbs"], create["resources"]) == (["create"], ["leases"])
+    assert (others["verbs"], others["resourceNames"]) == (["get", "update"], ["dragoman-operator"])
+
+
+def test_the_operator_needs_no_privilege_and_evicts_nobody_until_told(
+    control_plane: Cluster,
+) -> None:
+    items = render(control_plane, "overlays/operator")
+    deployment = find(items, "Deployment", "dragoman-operator")["spec"]
+    assert deployment["replicas"] == 2
+    (container,) = deployment["template"]["spec"]["containers"]
+    assert "--mode=observe" in container["args"]
+    namespace = find(items, "Namespace", "dragoman-operator")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    metadata = {"name": "restricted", "namespace": "dragoman-operator"}
+    pod = {"apiVersion": "v1", "kind": "Pod", **deployment["template"], "metadata": metadata}
+    text = json.dumps(pod)
+    for file in ("namespace.yaml", "rbac.yaml"):
+        control_plane.kubectl("apply", "-f", str(MANIFESTS / "components" / "operator" / file))
+    printed = control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=text)
+    assert "created (server dry run)" in printed
+    wrong = text.replace('"runAsNonRoot": true', '"runAsNonRoot": false')
+    printed = control_plane.kubectl(
+        "apply", "--dry-run=server", "-f", "-", input=wrong, check=False
+    )
+    assert 'violates PodSecurity "restricted' in printed
 
 
 @pytest.fixture(scope="module")

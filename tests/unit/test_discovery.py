@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from dra_core.errors import PreparationFailed
 from dra_core.model.slices import Pool
 from dra_core.names import PoolName
-from dra_driver.discovery import LONG, Discovery, Found
+from dra_driver.discovery import APART, LONG, SETTLE, Discovery, Found
 from dra_testing.polling import until
 
 POOL = Pool(PoolName("n1"), ())
@@ -78,3 +79,27 @@ def test_one_that_hangs_is_named_after_a_while() -> None:
     asked.count(1)
     assert asked.discovery.trouble == ""
     asked.end()
+
+
+def test_a_first_change_is_asked_for_at_once_and_others_apart() -> None:
+    moments: list[float] = []
+
+    def answer() -> Sequence[Pool]:
+        moments.append(time.monotonic())
+        return [POOL]
+
+    found: list[Found] = []
+    discovery = Discovery(answer, found.append, rescan=3600.0)
+    thread = threading.Thread(target=discovery.run)
+    thread.start()
+    until("asked", lambda: len(found) == 1, timeout=10.0)
+    time.sleep(APART)
+    told = time.monotonic()
+    discovery.refresh()
+    until("asked again", lambda: len(found) == 2, timeout=10.0)
+    discovery.refresh()
+    until("and again", lambda: len(found) == 3, timeout=10.0)
+    discovery.stop()
+    thread.join(10.0)
+    assert SETTLE <= moments[1] - told < APART * 0.9
+    assert moments[2] - moments[1] >= APART * 0.99

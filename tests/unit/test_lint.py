@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dra_core import lint, pod_lint, wire
+from dra_core import lint, pod_lint, taints, wire
 from dra_core.model.taints import DeviceTaint, DeviceToleration
 from dra_core.validation import objects
 from dra_core.validation.problems import ErrorType
@@ -164,8 +164,8 @@ def test_an_update_does_not_change_the_kind() -> None:
 
 def test_an_empty_key_needs_exists() -> None:
     taint = DeviceTaint("k", "NoSchedule")
-    assert lint.tolerates(DeviceToleration(operator="Exists"), taint)
-    assert not lint.tolerates(DeviceToleration(), taint)
+    assert taints.tolerates(DeviceToleration(operator="Exists"), taint)
+    assert not taints.tolerates(DeviceToleration(), taint)
 
 
 def test_a_resource_in_both_shapes_is_named() -> None:

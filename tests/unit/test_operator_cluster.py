@@ -149,6 +149,9 @@ def test_pods_on_nodes_make_the_size_of_a_pool() -> None:
 
 def test_everything_gone_leaves_nothing_behind() -> None:
     view = cluster(a_pod(), a_claim("u1"), a_slice("d"), a_rule(device="d"))
+    elsewhere = replace(a_claim().results[0], pool=PoolName("q"))
+    view.put(a_claim("u1", results=(elsewhere,)))
+    view.put(a_pod(claims=(PodClaim("other"),)))
     for kind, uid in ((PODS, "u1"), (CLAIMS, "c1"), (SLICES, "s1"), (RULES, "r1")):
         assert view.known(kind) == {uid}
         view.remove(kind, uid)

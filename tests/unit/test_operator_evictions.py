@@ -401,7 +401,7 @@ def test_a_blocked_pod_takes_no_room_from_others() -> None:
 
 def test_a_pod_is_deleted_once_its_time_for_eviction_is_over() -> None:
     stand = Stand(delete_after=30.0)
-    stand.wrong["evict"] = blocked(10.0)
+    stand.wrong["evict"] = blocked(7.0)
     shared(stand, "u1")
     stand.put(a_rule(since=5.0))
     stand.run(200)

@@ -123,6 +123,8 @@ def test_without_the_server_nobody_leads_for_long(
 
 def test_a_released_lease_is_taken_at_once(server: Server, a: Instance, b: Instance) -> None:
     run(server, 20, a, b)
+    b.leadership.release()
+    assert server.read() == a.leadership._seen, "not b's to release"
     a.leadership.release()
     assert not a.leads
     b.leadership.tick()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Final
 
 from dra_core.cel.celtypes import BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT
@@ -166,11 +167,25 @@ def traversal(value: Value) -> int:
         return int((len(value) if value.isascii() else len(value.encode())) * CHARACTER)
     if kind is bytes:
         return int(len(value) * CHARACTER)
-    if kind is list:
-        return sum(map(traversal, value))
-    if kind is Map:
-        return sum(traversal(key) + traversal(item) for key, item in value.items())
+    if kind is list or kind is Map:
+        return _walk(value, {})
     return 1
+
+
+def _walk(value: Value, seen: dict[int, int]) -> int:
+    """The same for a list or map. One that stands in it many times is walked over once and counts
+    every time.
+    """
+    cost = 0
+    for item in value if type(value) is list else chain.from_iterable(value.items()):
+        if type(item) is list or type(item) is Map:
+            known = seen.get(id(item))
+            if known is None:
+                known = seen[id(item)] = _walk(item, seen)
+            cost += known
+        else:
+            cost += traversal(item)
+    return cost
 
 
 def _new_list(factor: float, size: int) -> int:

@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from dra_core.cel.celtypes import Type
 from dra_core.cel.faults import EvalError, no_such_overload
@@ -146,15 +146,14 @@ def items_of(value: Value) -> Value:
     """The items of a repeated field. It must be a list; an optional one is none."""
     if type(value) is not list:
         raise _unsuitable(value, "list")
-    return [as_json(item) for item in value]
+    return _json_items(value, {})
 
 
 def members_of(value: Value) -> Value:
     """The entries of a map field."""
     if type(value) is not Map:
         raise _unsuitable(value, "map")
-    pairs = ((as_string(key), as_json(item)) for key, item in value.items())
-    return Map.of(pairs, named=True)
+    return _json_members(value, {})
 
 
 def as_json_list(value: Value) -> Value:
@@ -177,7 +176,22 @@ def as_json_struct(value: Value) -> Value:
 
 def as_json(value: Value) -> Value:
     """What JSON has for a value. Errors: ``EvalError`` if it has nothing."""
-    convert = _JSON.get(type(value))
+    return _json(value, {})
+
+
+#: What was converted, by the ``id`` of what it was: a value may hold another one many times over.
+_Seen = dict[int, Value]
+
+
+def _json(value: Value, seen: _Seen) -> Value:
+    of = type(value)
+    nested = _NESTED.get(of)
+    if nested is not None:
+        known = seen.get(id(value))
+        if known is None:
+            known = seen[id(value)] = nested(value, seen)
+        return known
+    convert = _JSON.get(of)
     if convert is None:
         raise _unsuitable(value, "google.protobuf.Value")
     return convert(value)
@@ -191,9 +205,18 @@ def _json_number(value: int) -> Value:
     return float(value) if -_EXACT <= value <= _EXACT else str(int(value))
 
 
-def _json_object(value: ObjectValue) -> Value:
+def _json_items(value: list[Value], seen: _Seen) -> Value:
+    return [_json(item, seen) for item in value]
+
+
+def _json_members(value: Map, seen: _Seen) -> Value:
+    pairs = ((as_string(key), _json(item, seen)) for key, item in value.items())
+    return Map.of(pairs, named=True)
+
+
+def _json_object(value: ObjectValue, seen: _Seen) -> Value:
     kept = ((name, item) for name, item in value.fields.items() if name in value.defaults)
-    return Map.of(((name, as_json(item)) for name, item in kept), named=True)
+    return Map.of(((name, _json(item, seen)) for name, item in kept), named=True)
 
 
 _TEXTS: Final[dict[type, Convert]] = {
@@ -213,10 +236,12 @@ _JSON: Final[dict[type, Convert]] = {
     int: _json_number,
     Uint: _json_number,
     bytes: lambda value: base64.b64encode(value).decode("ascii"),
-    list: items_of,
-    Map: members_of,
     Timestamp: timestamp_text,
     Duration: duration_text,
-    Optional: lambda value: as_json(_content(value)),
+}
+_NESTED: Final[dict[type, Callable[[Any, _Seen], Value]]] = {
+    list: _json_items,
+    Map: _json_members,
+    Optional: lambda value, seen: _json(_content(value), seen),
     ObjectValue: _json_object,
 }

@@ -32,18 +32,22 @@ class Target:
     """One Go module of ours and the programs that it gives.
 
     ``stamps`` are ``-X`` settings of the linker, ``links`` extra names (link -> program), ``tools``
-    says that the programs are the module's ``tool`` lines and not a ``main`` of its own.
+    says that the programs are the module's ``tool`` lines and not a ``main`` of its own. ``takes``
+    is how long a build from nothing takes on 2 cores, ``folder`` where go.mod is if that is not
+    among the modules of this package.
     """
 
     name: str
-    stamps: tuple[str, ...]
-    links: tuple[tuple[str, str], ...]
+    stamps: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
     tools: bool = False
+    takes: str = "about 13 minutes"
+    folder: Path | None = None
 
     @property
     def source(self) -> Path:
         """The folder with go.mod."""
-        return paths.SOURCES / self.name
+        return self.folder or paths.SOURCES / self.name
 
 
 def _kubernetes(version: versions.Version) -> Target:
@@ -70,6 +74,7 @@ TARGETS["tools"] = Target(
     ),
     (("etcd", "server"),),
     tools=True,
+    takes="about 4 minutes",
 )
 
 
@@ -125,8 +130,11 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def result(name: str) -> Path:
     """Where the result of target ``name`` is or will be."""
-    target = find(name)
-    return paths.cache() / "bin" / f"{name}-{key(target, go_version(target))}"
+    return _result(find(name))
+
+
+def _result(target: Target) -> Path:
+    return paths.cache() / "bin" / f"{target.name}-{key(target, go_version(target))}"
 
 
 def find(name: str) -> Target:
@@ -139,14 +147,19 @@ def find(name: str) -> Target:
 
 def ensure(name: str, progress: Progress) -> Path:
     """The folder with the programs of target ``name``, built first if need be."""
-    folder = result(name)
+    return provide(find(name), progress)
+
+
+def provide(target: Target, progress: Progress) -> Path:
+    """The same for any target; a ``main`` of ours becomes the program ``kube``."""
+    name, folder = target.name, _result(target)
     if folder.exists():
         return folder
     note = paths.cache() / "log" / f"build-{name}.progress"
     waiting = Ticker(TICK, lambda: progress.say(f"{name}: another run builds it: {_last(note)}"))
     with locks.held(f"build-{name}", waiting=waiting.touch):
         if not folder.exists():
-            _build(find(name), folder, note, progress)
+            _build(target, folder, note, progress)
     return folder
 
 
@@ -160,7 +173,7 @@ def _last(note: Path) -> str:
 def _build(target: Target, folder: Path, note: Path, progress: Progress) -> None:
     note.parent.mkdir(parents=True, exist_ok=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    progress.say(f"{target.name}: building, {_estimate(target)} if nothing is cached")
+    progress.say(f"{target.name}: building, {target.takes} on 2 cores if nothing is cached")
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{target.name}-") as temporary:
         output = Path(temporary) / "bin"
         output.mkdir()
@@ -185,10 +198,6 @@ def _forget(old: Path, progress: Progress) -> None:
             continue
     progress.say(f"removing the older {old}")
     shutil.rmtree(old, ignore_errors=True)
-
-
-def _estimate(target: Target) -> str:
-    return "about 4 minutes on 2 cores" if target.tools else "about 13 minutes on 2 cores"
 
 
 def _environment() -> dict[str, str]:

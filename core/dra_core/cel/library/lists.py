@@ -25,6 +25,7 @@ from dra_core.cel.celtypes import (
 )
 from dra_core.cel.faults import EvalError, no_such_overload
 from dra_core.cel.library.arithmetic import moment, unsigned, whole
+from dra_core.cel.library.bounds import check_items
 from dra_core.cel.library.membership import check_comparisons, contains, same
 from dra_core.cel.library.ordering import ORDERED, compare
 from dra_core.cel.library.sorting import sorted_places
@@ -186,6 +187,7 @@ def _flatten(items: Value, depth: Value = 1) -> list[Value]:
         raise EvalError("level must be non-negative")
     flat: list[Value] = items
     while depth and any(type(item) is list for item in flat):
+        check_items(sum(len(item) if type(item) is list else 1 for item in flat))
         flat = [inner for item in flat for inner in (item if type(item) is list else (item,))]
         depth -= 1
     return flat

@@ -1,0 +1,1 @@
+"""The operator: evicts pods from tainted devices, gently and in order."""

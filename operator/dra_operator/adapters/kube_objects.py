@@ -1,0 +1,248 @@
+"""Pods, taints, events and the Lease. See :mod:`dra_operator.ports`."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import quote
+
+import structlog
+
+from dra_core import taints
+from dra_core.errors import ApiError, ApiNotFound, ApiUnavailable
+from dra_core.eviction import Cause
+from dra_core.model.usage import Pod
+from dra_core.wire import lean
+from dra_operator.adapters.kube import JSON, STRATEGIC, KubeApi
+from dra_operator.cluster import RULES, SLICES
+from dra_operator.ports import EvictionRefused, LeaseRecord
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds for which an answer about a taint is good: a rule with many pods is asked for once.
+_FRESH: Final = 1.0
+#: ``note`` of an Event, ``message`` of a condition: bytes.
+_NOTE: Final = 1024
+_COMPONENT: Final = "dragoman-operator"
+
+#: Path of a resource of resource.k8s.io in the version that is served; None if it is not.
+PathOf = Callable[[str], str | None]
+
+
+class KubePods:
+    """See :class:`dra_operator.ports.PodApi`."""
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
+
+    def evict(self, pod: Pod) -> None:
+        """POST of an Eviction."""
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"namespace": pod.namespace, "name": pod.name},
+            "deleteOptions": _on_condition_of(pod),
+        }
+        try:
+            self._api.request("POST", f"{_path(pod)}/eviction", None, body)
+        except ApiUnavailable as error:
+            if ": 429: " in str(error):
+                raise EvictionRefused(str(error), error.retry_after) from error
+            raise
+
+    def mark(self, pod: Pod, message: str) -> None:
+        """PATCH of the status."""
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "DeletionByDragomanOperator",
+            "message": _cut(message),
+            "lastTransitionTime": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        body = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
+        self._api.request("PATCH", f"{_path(pod)}/status", None, body, content=STRATEGIC)
+
+    def delete(self, pod: Pod) -> None:
+        """DELETE with the pod's own grace period."""
+        self._api.request("DELETE", _path(pod), None, _on_condition_of(pod))
+
+
+def _on_condition_of(pod: Pod) -> JSON:
+    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}}
+
+
+def _path(pod: Pod) -> str:
+    return f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
+
+
+def _cut(text: str) -> str:
+    return text.encode()[:_NOTE].decode(errors="ignore")
+
+
+class KubeTaints:
+    """See :class:`dra_operator.ports.TaintApi`."""
+
+    def __init__(
+        self, api: KubeApi, path: PathOf, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._api = api
+        self._path = path
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._answers: dict[tuple[str, str, taints.DeviceId], tuple[float, bool]] = {}
+
+    def confirm(self, cause: Cause) -> bool:
+        """One GET, or what one said a moment ago."""
+        source = cause.placed.source
+        key = source.uid, str(cause.placed), cause.device
+        with self._lock:
+            now = self._monotonic()
+            self._answers = {k: v for k, v in self._answers.items() if now < v[0] + _FRESH}
+            if key in self._answers:
+                return self._answers[key][1]
+        rule = source.kind == "DeviceTaintRule"
+        answer = self._by_rule(cause) if rule else self._by_slice(cause)
+        with self._lock:
+            self._answers[key] = now, answer
+        return answer
+
+    def _get(self, plural: str, name: str) -> JSON | None:
+        path = self._path(plural)
+        if path is None:
+            return None
+        try:
+            return self._api.request("GET", f"{path}/{quote(name, safe='')}")
+        except ApiNotFound:
+            return None
+
+    def _by_rule(self, cause: Cause) -> bool:
+        source = cause.placed.source
+        data = self._get(RULES, source.name)
+        if data is None:
+            return False
+        rule = lean.rule(data)
+        placed = taints.rule_taint(rule, cause.placed.since)
+        return (
+            rule.metadata.uid == source.uid
+            and placed.taint == cause.placed.taint
+            and taints.selects(rule.spec.selector, cause.device)
+        )
+
+    def _by_slice(self, cause: Cause) -> bool:
+        source = cause.placed.source
+        data = self._get(SLICES, source.name)
+        found = None if data is None else lean.resource_slice(data)
+        if found is None or found.uid != source.uid:
+            return self._unfinished(cause)
+        return cause.placed.taint in found.taints.get(cause.device.device, ())
+
+    def _unfinished(self, cause: Cause) -> bool:
+        """Whether the device is missing from a generation that is: it keeps its last taints."""
+        path, device = self._path(SLICES), cause.device
+        if path is None:
+            return False
+        query = {"fieldSelector": f"spec.driver={device.driver}"}
+        kind = {"apiVersion": path.removeprefix("/apis/").rpartition("/")[0]}
+        slices = [
+            lean.resource_slice({**item, **kind, "kind": "ResourceSlice"})
+            for page in self._api.pages(path, query)
+            for item in page.get("items") or []
+        ]
+        pool = [item for item in slices if item.pool == device.pool]
+        newest = max((item.generation for item in pool), default=0)
+        current = [item for item in pool if item.generation == newest]
+        return (
+            bool(current)
+            and len(current) < max(item.slice_count for item in current)
+            and not any(device.device in item.devices for item in current)
+        )
+
+
+class KubeNotices:
+    """See :class:`dra_operator.ports.Notices`."""
+
+    def __init__(self, api: KubeApi, instance: str) -> None:
+        self._api = api
+        self._instance = instance
+
+    def tell(self, pod: Pod, kind: str, reason: str, note: str) -> None:
+        """POST of an Event in the namespace of the pod."""
+        event = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{pod.name[:200]}-", "namespace": pod.namespace},
+            "eventTime": _micro_time(),
+            "reportingController": _COMPONENT,
+            "reportingInstance": self._instance[:128],
+            "action": "Evict",
+            "reason": reason,
+            "type": kind,
+            "note": _cut(note),
+            "regarding": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "namespace": pod.namespace,
+                "name": pod.name,
+                "uid": pod.uid,
+            },
+        }
+        path = f"/apis/events.k8s.io/v1/namespaces/{quote(pod.namespace, safe='')}/events"
+        try:
+            self._api.request("POST", path, None, event)
+        except ApiError as error:
+            _log.warning("event not written", pod=str(pod), reason=reason, error=str(error))
+
+
+def _micro_time() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class KubeLease:
+    """See :class:`dra_operator.ports.LeaseApi`."""
+
+    def __init__(self, api: KubeApi, namespace: str, name: str) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._name = name
+        self._folder = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+    def read(self) -> LeaseRecord | None:
+        """GET."""
+        try:
+            return _record(self._api.request("GET", f"{self._folder}/{self._name}"))
+        except ApiNotFound:
+            return None
+
+    def write(self, holder: str, last: LeaseRecord | None, seconds: int) -> LeaseRecord:
+        """POST, or PUT on condition of the resourceVersion."""
+        now = _micro_time()
+        changed = last is None or last.holder != holder
+        spec: dict[str, Any] = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": seconds,
+            "renewTime": now,
+            "acquireTime": now if changed or last is None else last.acquired or now,
+            "leaseTransitions": 0 if last is None else last.transitions + changed,
+        }
+        metadata = {"name": self._name, "namespace": self._namespace}
+        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec}
+        if last is None:
+            return _record(
+                self._api.request("POST", self._folder, None, {**body, "metadata": metadata})
+            )
+        body["metadata"] = {**metadata, "resourceVersion": last.version}
+        return _record(self._api.request("PUT", f"{self._folder}/{self._name}", None, body))
+
+
+def _record(data: JSON) -> LeaseRecord:
+    spec = data.get("spec") or {}
+    return LeaseRecord(
+        holder=spec.get("holderIdentity") or "",
+        renewed=spec.get("renewTime") or "",
+        version=data["metadata"]["resourceVersion"],
+        transitions=spec.get("leaseTransitions") or 0,
+        acquired=spec.get("acquireTime") or "",
+    )

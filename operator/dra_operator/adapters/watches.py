@@ -1,0 +1,217 @@
+"""kopf, in a thread and an event loop of its own, watched and started again.
+
+In its own loop, because kopf cancels every task that began after it when it stops. It is started
+again when one of its watches ends for whatever reason (an error at list time, credentials that ran
+out), when the API server serves something else, and when our rights change. What is in memory stays
+meanwhile, so no deadline is forgotten.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import aiohttp
+import kopf
+import structlog
+
+from dra_core.errors import ApiError
+from dra_operator import handlers
+from dra_operator.adapters.inventory import Inventory, Survey
+from dra_operator.adapters.kube import USER_AGENT, KubeApi
+from dra_operator.cluster import RULES
+from dra_operator.handlers import Intake
+from dra_operator.ports import Measures
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds between looks at kopf's tasks, between surveys, before a start after a failure, and for
+#: kopf to stop.
+_LOOK, _SURVEY, _AGAIN, _STOP = 1.0, 60.0, 2.0, 15.0
+#: Seconds without a working watch of a resource after which something is wrong.
+LIMIT: Final = 60.0
+
+
+@dataclass(slots=True)
+class Status:
+    """For probes. ``up`` has the monotonic time at which each watch was last seen working."""
+
+    survey: Survey | None = None
+    up: dict[str, float] = field(default_factory=dict)
+    complete: bool = False
+    trouble: str = "nothing has been read yet"
+
+    def path(self, plural: str) -> str | None:
+        """Of a resource in the version that is served and readable."""
+        found = None if self.survey is None else self.survey.readable.get(plural)
+        return None if found is None else found.path()
+
+
+class Watches:
+    """See the module. ``changed`` is called when the view becomes complete."""
+
+    def __init__(
+        self,
+        api: KubeApi,
+        inventory: Inventory,
+        intake: Intake,
+        measures: Measures,
+        namespaces: tuple[str, ...],
+    ) -> None:
+        self._api = api
+        self._inventory = inventory
+        self._intake = intake
+        self._measures = measures
+        self._namespaces = namespaces
+        self._stop = threading.Event()
+        self._logged_in_at = float("-inf")
+        self._said: dict[str, str] = {}
+        self._started_at = time.monotonic()
+        self.status = Status()
+
+    def stop(self) -> None:
+        """End soon."""
+        self._stop.set()
+
+    def run(self, changed: Callable[[], None]) -> None:
+        """Until told to stop."""
+        while not self._stop.is_set():
+            try:
+                survey = self._inventory.survey()
+                self._say(survey)
+                asyncio.run(self._session(survey, changed))
+            except ApiError as error:
+                self.status.trouble = str(error)
+                _log.warning("the API server cannot be asked what it serves", error=str(error))
+            self._stop.wait(_AGAIN)
+
+    def alive(self) -> str:
+        """Which watch has not worked for too long; empty if all is well."""
+        now = time.monotonic()
+        survey = self.status.survey
+        if survey is None:
+            stale = now - self._started_at > LIMIT
+            return f"nothing can be read: {self.status.trouble}" if stale else ""
+        dead = [
+            plural
+            for plural in survey.readable
+            if now - self.status.up.get(plural, self._started_at) > LIMIT
+        ]
+        return f"not watched for more than {LIMIT:g} s: {', '.join(dead)}" if dead else ""
+
+    def _say(self, survey: Survey) -> None:
+        """Once for each resource what we do without, and when that is over."""
+        for plural, why in survey.missing.items():
+            if self._said.get(plural) != why:
+                consequence = (
+                    "taints in slices still count" if plural == RULES else "evicts less or nobody"
+                )
+                _log.warning("a resource is left out", resource=plural, why=why, so=consequence)
+            self._measures.set("unreadable", 1.0, resource=plural)
+        for plural in survey.readable:
+            if plural in self._said:
+                _log.info("a resource can be read now", resource=plural)
+            self._measures.set("unreadable", 0.0, resource=plural)
+        self._said = dict(survey.missing)
+
+    async def _session(self, survey: Survey, changed: Callable[[], None]) -> None:
+        stop = asyncio.Event()
+        self.status.survey = survey
+        self._measures.add("watch_starts_total")
+        resources = [(r.group, r.version, r.plural) for r in survey.readable.values()]
+        scope: dict[str, Any] = (
+            {"namespaces": list(self._namespaces)} if self._namespaces else {"clusterwide": True}
+        )
+        operator = asyncio.create_task(
+            kopf.operator(
+                registry=handlers.registry(self._intake, resources, self._log_in),
+                settings=handlers.settings(),
+                stop_flag=stop,
+                **scope,
+            )
+        )
+        try:
+            await self._supervise(operator, survey, changed)
+        finally:
+            stop.set()
+            await asyncio.wait({operator}, timeout=_STOP)
+            operator.cancel()
+            result = (await asyncio.gather(operator, return_exceptions=True))[0]
+            if isinstance(result, Exception):
+                self.status.trouble = f"the watches ended: {result}"
+                _log.warning("the watches ended", error=f"{type(result).__name__}: {result}")
+
+    async def _supervise(
+        self, operator: asyncio.Task[None], survey: Survey, changed: Callable[[], None]
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        surveyed_at = began = loop.time()
+        while not self._stop.is_set():
+            await asyncio.wait({operator}, timeout=_LOOK)
+            missing = self._look(survey)
+            if operator.done():
+                return
+            if missing and loop.time() - began > LIMIT / 2:
+                _log.warning("watches are missing", resources=missing)
+                return
+            try:
+                if not self.status.complete:
+                    await loop.run_in_executor(None, self._check_complete, survey, changed)
+                if loop.time() - surveyed_at > _SURVEY:
+                    surveyed_at = loop.time()
+                    if await loop.run_in_executor(None, self._inventory.survey) != survey:
+                        _log.info("what the API server serves, or what we may read, has changed")
+                        return
+            except ApiError as error:
+                _log.debug("the API server cannot be asked now", error=str(error))
+
+    def _look(self, survey: Survey) -> list[str]:
+        """The resources that no task of kopf's watches."""
+        names = [task.get_name() for task in asyncio.all_tasks() if not task.done()]
+        now, missing = time.monotonic(), []
+        for plural in survey.readable:
+            up = any(name.startswith(f"watcher for {plural}.") for name in names)
+            self._measures.set("watch_up", float(up), resource=plural)
+            if up:
+                self.status.up[plural] = now
+            else:
+                missing.append(plural)
+        return missing
+
+    def _check_complete(self, survey: Survey, changed: Callable[[], None]) -> None:
+        for plural, resource in survey.readable.items():
+            count = self._inventory.count(resource)
+            if not self._intake.complete(plural, count):
+                self.status.trouble = f"not all {plural} have been read yet ({count} in all)"
+                return
+        self.status.complete, self.status.trouble = True, ""
+        _log.info("everything has been read", resources=sorted(survey.readable))
+        changed()
+
+    async def _log_in(self) -> kopf.AiohttpSession:
+        """A session that sends the token as it is at each request, so that none grows old."""
+        since = time.monotonic() - self._logged_in_at
+        await asyncio.sleep(max(0.0, _AGAIN - since))
+        self._logged_in_at = time.monotonic()
+
+        async def authorize(
+            request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+        ) -> aiohttp.ClientResponse:
+            try:
+                token = self._api.authorization()
+            except ApiError as error:
+                raise aiohttp.ClientConnectionError(str(error)) from error
+            if token:
+                request.headers["Authorization"] = token
+            return await handler(request)
+
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._api.tls()),
+            headers={"User-Agent": USER_AGENT},
+            middlewares=(authorize,),
+        )
+        return kopf.AiohttpSession(server=self._api.server, aiohttp_session=session)

@@ -1,0 +1,306 @@
+"""Evicting pods: who is next, how fast, and what becomes of each.
+
+A pod waits until its moment comes, then it is ready. A start needs room in the rate and in the
+share of its pool. An attempt asks the API server once more whether the taint is still there, then
+uses the Eviction API, which adds the condition DisruptionTarget itself. While a PodDisruptionBudget
+says no it is tried again with growing pauses; once the configured time after the pod's moment has
+passed, we add that condition and delete the pod. It is in flight until it is gone.
+
+Event handlers call :meth:`Evictions.apply` from their threads, one thread calls
+:meth:`Evictions.run_due`, attempts run where ``start`` puts them; one lock is held for moments,
+never during a request.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+
+from dra_core.errors import ApiConflict, ApiError, ApiNotFound, ApiUnavailable
+from dra_core.eviction import Verdict
+from dra_operator.agenda import Agenda, Plan, State
+from dra_operator.cluster import Cluster, Object, Pool
+from dra_operator.pacing import Backoff, Rate, Shares
+from dra_operator.ports import (
+    Clock,
+    EvictionRefused,
+    Measures,
+    Notices,
+    PodApi,
+    Start,
+    TaintApi,
+)
+
+_log = structlog.get_logger(__name__)
+
+#: Seconds: before a taint that was not confirmed is asked about again; between looks at a pool that
+#: has no room; for which the size of a pool is good, and between updates of gauges.
+_DOUBT, _FULL, _FRESH = 5.0, 1.0, 1.0
+#: Reasons of events.
+EVICTED: Final = "DeviceTaintEviction"
+BLOCKED: Final = "DeviceTaintEvictionBlocked"
+CANCELLED: Final = "DeviceTaintEvictionCancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """See the settings of the same names; ``delete_after`` None means never."""
+
+    evict: bool = True
+    pods_per_second: float = 20.0
+    pool_share: float = 0.25
+    delete_after: float | None = None
+    backoff: Backoff = field(default_factory=Backoff)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The ports.
+
+    ``allowed``: whether this instance may write (it leads). ``wake``: call run_due soon.
+    ``doubt``: what is in memory seems to be out of date, compare it with the API server.
+    """
+
+    pods: PodApi
+    taints: TaintApi
+    notices: Notices
+    measures: Measures
+    clock: Clock
+    start: Start
+    allowed: Callable[[], bool] = lambda: True
+    wake: Callable[[], None] = lambda: None
+    doubt: Callable[[], None] = lambda: None
+
+
+class Evictions:
+    """See the module."""
+
+    def __init__(self, cluster: Cluster, world: World, limits: Limits) -> None:
+        self._lock = threading.RLock()
+        self._cluster = cluster
+        self._world = world
+        self._limits = limits
+        self._rate = Rate(limits.pods_per_second)
+        self._shares = Shares(limits.pool_share)
+        self._agenda = Agenda()
+        self._sizes: dict[Pool, tuple[float, int]] = {}
+        self._measured_at = float("-inf")
+
+    # -- what happens in the cluster
+
+    def apply(self, item: Object) -> None:
+        """A new or changed object."""
+        with self._lock:
+            self._changed(self._cluster.put(item))
+
+    def forget(self, kind: str, uids: Iterable[str]) -> None:
+        """Objects that are gone."""
+        with self._lock:
+            for uid in uids:
+                self._changed(self._cluster.remove(kind, uid))
+
+    def known(self, kind: str) -> frozenset[str]:
+        """The UIDs of all objects of a kind."""
+        with self._lock:
+            return self._cluster.known(kind)
+
+    def _changed(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            verdict = self._cluster.verdict(uid)
+            plan = self._agenda.plans.get(uid)
+            if plan is not None and plan.state in (State.ATTEMPTED, State.IN_FLIGHT):
+                self._follow(plan, verdict)
+            elif verdict is not None and verdict.at is not None:
+                self._plan(verdict, verdict.at, plan)
+            elif plan is not None:
+                self._cancel(plan, verdict)
+            else:
+                continue
+            self._world.wake()
+
+    def _follow(self, plan: Plan, verdict: Verdict | None) -> None:
+        """Nothing more to do for a pod in flight; once it is gone there is room for another."""
+        if verdict is None or verdict.pod.finished:
+            self._drop(plan)
+            self._world.measures.add("pods_gone_total")
+            _log.info("pod is gone", pod=str(plan.pod), uid=plan.uid)
+
+    def _cancel(self, plan: Plan, verdict: Verdict | None) -> None:
+        self._drop(plan)
+        if verdict is None or verdict.pod.deleting or plan.state is State.OBSERVED:
+            return
+        _log.info("eviction cancelled", pod=str(plan.pod), uid=plan.uid, reason=verdict.reason)
+        self._world.measures.add("cancelled_total")
+        if self._limits.evict and self._world.allowed():
+            note = f"stays after all: {verdict.reason}"
+            self._world.start(lambda: self._world.notices.tell(plan.pod, "Normal", CANCELLED, note))
+
+    def _plan(self, verdict: Verdict, at: datetime, plan: Plan | None) -> None:
+        if plan is not None and plan.at == at and plan.cause == verdict.causes[0]:
+            plan.pod = verdict.pod
+            return
+        pod = verdict.pod
+        _log.info("pod is to go", pod=str(pod), uid=pod.uid, at=str(at), reason=verdict.reason)
+        self._agenda.add(Plan(pod, at, verdict.causes[0]))
+
+    def _drop(self, plan: Plan) -> None:
+        self._agenda.drop(plan)
+        self._shares.leave(plan.group, plan.uid)
+        self._sizes.pop(plan.group[1], None)
+
+    # -- what is done
+
+    def run_due(self) -> float:
+        """Start what may be started now; seconds until there may be more to do."""
+        with self._lock:
+            now, tick = self._world.clock.now(), self._world.clock.monotonic()
+            self._agenda.ripen(now, tick)
+            wait = float("inf")
+            if not self._limits.evict:
+                self._observe()
+            elif self._world.allowed():
+                wait = self._start_ready(tick)
+            self._measure(tick)
+            return min(wait, self._agenda.pause(now, tick))
+
+    def _observe(self) -> None:
+        while plans := list(self._agenda.first()):
+            for plan in plans:
+                plan.state = State.OBSERVED
+                self._world.measures.add("observed_total")
+                _log.info(
+                    "pod would be evicted, but mode is observe",
+                    pod=str(plan.pod),
+                    uid=plan.uid,
+                    reason=str(plan.cause),
+                )
+
+    def _start_ready(self, tick: float) -> float:
+        """Start as many as may; seconds until another look is of use."""
+        while True:
+            ready = list(self._agenda.first())
+            if not ready:
+                return float("inf")
+            wait = self._rate.next_at(tick) - tick
+            if wait > 0:
+                return wait
+            with_room = [plan for plan in ready if self._room(plan, tick)]
+            if not with_room:
+                return _FULL
+            plan = min(with_room, key=lambda plan: plan.order)
+            self._rate.start(tick)
+            self._shares.enter(plan.group, plan.uid)
+            plan.state = State.ATTEMPTED
+            self._world.start(lambda plan=plan: self._attempt(plan))  # type: ignore[misc]
+
+    def _room(self, plan: Plan, tick: float) -> bool:
+        pool = plan.group[1]
+        known = self._sizes.get(pool)
+        if known is None or tick >= known[0] + _FRESH:
+            known = self._sizes[pool] = tick, self._cluster.pods_in(pool)
+        return self._shares.room(plan.group, known[1])
+
+    # -- one attempt, in a thread of its own
+
+    def _attempt(self, plan: Plan) -> None:
+        try:
+            self._try(plan)
+        except (ApiNotFound, ApiConflict) as error:
+            # It is gone, or somebody else has its name now: the UID did not fit.
+            _log.info("pod is gone already", pod=str(plan.pod), uid=plan.uid, error=str(error))
+            self._world.measures.add("attempts_total", result="gone")
+            self._world.doubt()
+            with self._lock:
+                self._drop(plan)
+        except ApiError as error:
+            level = _log.warning if error.retryable else _log.error
+            level("eviction failed", pod=str(plan.pod), uid=plan.uid, error=str(error))
+            self._again(plan, "failed")
+        self._world.wake()
+
+    def _try(self, plan: Plan) -> None:
+        if not self._world.allowed():
+            self._again(plan, "not leading", _DOUBT)
+        elif not self._world.taints.confirm(plan.cause):
+            _log.info("the taint is not there any more", pod=str(plan.pod), reason=str(plan.cause))
+            self._world.doubt()
+            self._again(plan, "unconfirmed", _DOUBT)
+        elif self._evict(plan):
+            self._done(plan)
+
+    def _evict(self, plan: Plan) -> bool:
+        try:
+            self._world.pods.evict(plan.pod)
+        except ApiUnavailable as error:
+            if not self._overdue(plan):
+                self._not_now(plan, error)
+                return False
+            _log.warning(
+                "deleting a pod whose eviction was not possible in time",
+                pod=str(plan.pod),
+                uid=plan.uid,
+                error=str(error),
+            )
+            self._world.pods.mark(plan.pod, f"deleted because {plan.cause}")
+            self._world.pods.delete(plan.pod)
+        return True
+
+    def _overdue(self, plan: Plan) -> bool:
+        seconds = self._limits.delete_after
+        if seconds is None:
+            return False
+        return self._world.clock.now() >= plan.at + timedelta(seconds=seconds)
+
+    def _not_now(self, plan: Plan, error: ApiUnavailable) -> None:
+        _log.info("eviction is not possible now", pod=str(plan.pod), uid=plan.uid, error=str(error))
+        refused = isinstance(error, EvictionRefused)
+        if refused and not plan.told:
+            plan.told = True
+            note = f"is to go because {plan.cause}; it cannot be evicted now: {error}"
+            self._world.notices.tell(plan.pod, "Warning", BLOCKED, note)
+        self._again(plan, "blocked" if refused else "failed", error.retry_after)
+
+    def _again(self, plan: Plan, result: str, wanted: float = 0.0) -> None:
+        self._world.measures.add("attempts_total", result=result)
+        with self._lock:
+            if self._agenda.plans.get(plan.uid) is not plan:
+                return  # it went in the meantime
+            self._shares.leave(plan.group, plan.uid)
+            plan.failures += 1
+            pause = self._limits.backoff.pause(plan.failures, wanted)
+            if self._limits.delete_after is not None:
+                last = plan.at + timedelta(seconds=self._limits.delete_after)
+                left = (last - self._world.clock.now()).total_seconds()
+                pause = min(pause, left) if left > 0 else pause
+            self._agenda.retry(plan, self._world.clock.monotonic() + pause)
+            # What came while it was attempted may have changed its fate.
+            self._changed([plan.uid])
+
+    def _done(self, plan: Plan) -> None:
+        self._world.measures.add("attempts_total", result="evicted")
+        with self._lock:
+            plan.state = State.IN_FLIGHT
+            late = (self._world.clock.now() - plan.at).total_seconds()
+        _log.info(
+            "pod evicted",
+            pod=str(plan.pod),
+            uid=plan.uid,
+            reason=str(plan.cause),
+            seconds_after_its_moment=round(late, 3),
+        )
+        self._world.notices.tell(plan.pod, "Normal", EVICTED, f"evicted because {plan.cause}")
+
+    def _measure(self, tick: float) -> None:
+        if tick < self._measured_at + _FRESH:
+            return
+        self._measured_at = tick
+        count = dict.fromkeys(State, 0)
+        for plan in self._agenda.plans.values():
+            count[plan.state] += 1
+        for state, number in count.items():
+            self._world.measures.set("pods", number, state=state.value)
