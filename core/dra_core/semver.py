@@ -89,15 +89,19 @@ class SemVer:
         others = (other.major, other.minor, other.patch)
         if numbers != others:
             return 1 if numbers > others else -1
-        if not self.pre and not other.pre:
+        if self.pre == other.pre:
             return 0
-        left, right = self._key(), other._key()
-        return (left > right) - (left < right)
+        if not self.pre or not other.pre:
+            return -1 if self.pre else 1
+        pairs = enumerate(zip(self.pre, other.pre, strict=False))
+        shorter = min(len(self.pre), len(other.pre))
+        place = next((place for place, (mine, its) in pairs if mine != its), shorter)
+        left, right = _order(self.pre[place : place + 1]), _order(other.pre[place : place + 1])
+        return 1 if left > right else -1
 
     def _key(self) -> tuple[object, ...]:
         # A release comes after its pre-releases, a longer pre-release after a shorter one.
-        pre = tuple((0, p, "") if isinstance(p, int) else (1, 0, p) for p in self.pre)
-        return self.major, self.minor, self.patch, not self.pre, pre
+        return self.major, self.minor, self.patch, not self.pre, _order(self.pre)
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, SemVer) else NotImplemented
@@ -107,6 +111,10 @@ class SemVer:
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+def _order(pre: tuple[int | str, ...]) -> tuple[object, ...]:
+    return tuple((0, part, "") if isinstance(part, int) else (1, 0, part) for part in pre)
 
 
 def _without_zeros(part: str) -> str:

@@ -295,3 +295,21 @@ def test_a_node_that_does_not_declare_the_feature(
         assert len(stand.driver.events("feature is there now")) == 1
     finally:
         stand.close()
+
+
+def test_a_change_raises_the_generation_of_the_object(stand: Stand) -> None:
+    stand.start(devices("d", attributes={"serial": {"int": 1}}))
+    stand.wait_for("d")
+    (before,) = stand.slices()
+    stand.becomes(devices("d", attributes={"serial": {"int": 2}}))
+
+    def raised() -> bool:
+        (after,) = stand.slices()
+        spec, was = after["spec"], before["spec"]
+        return bool(
+            spec["devices"] != was["devices"]
+            and spec["pool"] == was["pool"]
+            and after["metadata"]["generation"] == before["metadata"]["generation"] + 1
+        )
+
+    until("the object has another generation, the pool the same", raised)

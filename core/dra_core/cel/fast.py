@@ -1,17 +1,20 @@
 """Evaluation without counting: each step becomes a function of the variables.
 
-Errors are exceptions here. The deadline is looked at in loops.
+Errors are exceptions here. The deadline is looked at in loops. What an evaluation can have cost is
+metered, see ``meter``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from dra_core.cel.deadline import Clock
 from dra_core.cel.faults import EvalError, no_such_overload
 from dra_core.cel.lookup import as_key, at, find
+from dra_core.cel.meter import Recount, call_charge, charged, equality_charge
 from dra_core.cel.operations import UNSET, given, is_empty, is_member, iterated, made, put
 from dra_core.cel.plan import (
     Attribute,
@@ -35,6 +38,7 @@ from dra_core.cel.plan import (
     Step,
     Variable,
 )
+from dra_core.cel.tracker import LIST, MAP, OBJECT
 from dra_core.cel.values import (
     NONE,
     Map,
@@ -43,7 +47,7 @@ from dra_core.cel.values import (
     equal,
 )
 
-#: The variables of a run by slot; the last one is the clock.
+#: The variables of a run by slot, then its meter and its clock.
 Env = list[Any]
 Run = Callable[[Env], Value]
 
@@ -57,13 +61,33 @@ class Raised:
         self.error = error
 
 
-def compiled(step: Step) -> Run:
-    """The function that evaluates a step."""
-    return _Compiler().run(step)
+@dataclass(frozen=True, slots=True)
+class Fast:
+    """The function that evaluates a step, and what all outside of its loops costs at most."""
+
+    run: Run
+    outside: int
+
+
+def compiled(step: Step) -> Fast:
+    """Compile a step."""
+    compiler = _Compiler()
+    run = compiler.run(step)
+    return Fast(run, compiler.fixed)
+
+
+#: What steps cost at most by themselves; all others a unit.
+_OWN: Final = {ListStep: LIST, MapStep: MAP, ObjectStep: OBJECT}
 
 
 class _Compiler:
     def __init__(self) -> None:
+        #: What the steps so far cost at most, those in loops apart.
+        self.fixed = 0
+        #: How many of the steps so far are charged when they run.
+        self._metered = 0
+        #: Whether the reference may evaluate such a step where an error before it ended it here.
+        self._skips = False
         self._makers: dict[type[Step], Callable[[Any], Run]] = {
             ConstStep: _constant,
             AttributeStep: self._attribute_step,
@@ -83,7 +107,17 @@ class _Compiler:
         self._inits: dict[int, Run] = {}
 
     def run(self, step: Step) -> Run:
+        self.fixed += _OWN.get(type(step), 1)
         return self._makers[type(step)](step)
+
+    def _args(self, args: Sequence[Step]) -> list[Run]:
+        """Arguments that the reference evaluates even if one before them has no value."""
+        runs = []
+        for place, arg in enumerate(args):
+            before = self._metered
+            runs.append(self.run(arg))
+            self._skips = self._skips or (place > 0 and self._metered > before)
+        return runs
 
     # -- attributes --------------------------------------------------------------------------------
     def _attribute_step(self, step: AttributeStep) -> Run:
@@ -98,6 +132,7 @@ class _Compiler:
         return present
 
     def _attribute(self, attribute: Attribute) -> Run:
+        self.fixed += 1 + len(attribute.qualifiers)
         if isinstance(attribute, Conditional):
             return self._conditional(attribute)
         keys = _plain_keys(attribute.qualifiers)
@@ -158,7 +193,7 @@ class _Compiler:
     # -- operators and calls -----------------------------------------------------------------------
     def _logic(self, step: LogicStep) -> Run:
         runs = [self.run(term) for term in step.terms]
-        decided_by = step.decided_by
+        decided_by, skips = step.decided_by, self._skips
 
         def logic(env: Env) -> Value:
             failure: EvalError | None = None
@@ -166,6 +201,8 @@ class _Compiler:
                 try:
                     value = run(env)
                 except EvalError as error:
+                    if skips:
+                        raise Recount from None
                     failure = failure or error
                     continue
                 if value is decided_by:
@@ -179,22 +216,24 @@ class _Compiler:
         return logic
 
     def _equal(self, step: EqualStep) -> Run:
-        left, right = (self.run(arg) for arg in step.args)
+        left, right = runs = self._args(step.args)
+        most, cost = equality_charge(step)
+        self.fixed += most
+        if cost is not None:
+            self._metered += 1
+            return charged(_unequal if step.negated else equal, cost, runs, copies=False)
         if not step.negated:
             return lambda env: equal(left(env), right(env))
 
-        def unequal(env: Env) -> Value:
-            a, b = left(env), right(env)
-            try:
-                return not equal(a, b)
-            except EvalError:
-                return True  # what cannot be compared is not equal
-
-        return unequal
+        return lambda env: _unequal(left(env), right(env))
 
     def _call(self, step: CallStep) -> Run:
         call = step.call
-        runs = [self.run(arg) for arg in step.args]
+        runs = self._args(step.args)
+        cost = call_charge(step)
+        if cost is not None:
+            self._metered += 1
+            return charged(call, cost, runs, copies=step.copies)
         if len(runs) == 1:
             (only,) = runs
             return lambda env: call(only(env))
@@ -206,22 +245,29 @@ class _Compiler:
         return lambda env: call(*[run(env) for run in runs])
 
     def _grow(self, step: GrowStep) -> Run:
-        runs = [self.run(arg) for arg in step.args]
+        runs = self._args(step.args)
         slot, call, grow = step.slots.grows, step.call, step.grow
+        cost = call_charge(step)
 
         def growing(env: Env) -> Value:
             values = [run(env) for run in runs]
             return grow(call, *values) if env[slot] else call(*values)
 
-        return growing
+        if cost is None:
+            return growing
+        self._metered += 1
+        return charged(call, cost, runs, copies=step.copies)  # of texts: nothing grows in place
 
     def _not_false(self, step: NotFalseStep) -> Run:
         run = self.run(step.args[0])
+        skips = self._skips
 
         def not_false(env: Env) -> Value:
             try:
                 value = run(env)
             except EvalError:
+                if skips:
+                    raise Recount from None
                 return True
             return value if type(value) is bool else True
 
@@ -289,11 +335,17 @@ class _Compiler:
         slots = step.slots
         over = self.run(step.range)
         self._inits[slots.accu] = self.run(slots.init)
-        condition, body, result = (self.run(s) for s in (step.condition, step.step, step.result))
+        outside, self.fixed = self.fixed, 0
+        condition, body = self.run(step.condition), self.run(step.step)
+        once, self.fixed = self.fixed, outside
+        result = self.run(step.result)
+        self._metered += 1
+        skips = self._skips
         accu, grows, var, var2, pairs = slots.accu, slots.grows, slots.var, slots.var2, step.pairs
 
         def fold(env: Env) -> Value:
             items = iterated(over(env), pairs=pairs)
+            env[-2].charge(len(items) * once)
             env[accu], env[grows] = UNSET, None
             clock: Clock = env[-1]
             for item in items:
@@ -304,16 +356,26 @@ class _Compiler:
                 try:
                     if condition(env) is False:
                         break
-                except EvalError:
-                    pass  # undecided: the loop goes on
+                except EvalError:  # undecided: the loop goes on
+                    if skips:
+                        raise Recount from None
                 try:
                     env[accu] = body(env)
                 except EvalError as error:
+                    if skips:
+                        raise Recount from None
                     env[accu] = Raised(error)
                 clock.tick()
             return result(env)
 
         return fold
+
+
+def _unequal(left: Value, right: Value) -> bool:
+    try:
+        return not equal(left, right)
+    except EvalError:
+        return True  # what cannot be compared is not equal
 
 
 def _copying(call: Callable[..., Value], left: Run, right: Run) -> Run:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from dra_core.cel.faults import EvalError
@@ -62,7 +62,7 @@ def is_member(value: Value, keys: frozenset[object]) -> bool:
     return key_of(value) in keys
 
 
-def iterated(value: Value, *, pairs: bool) -> Iterable[Value]:
+def iterated(value: Value, *, pairs: bool) -> list[Value]:
     """What a loop goes over."""
     if type(value) is list:
         return list(enumerate(value)) if pairs else value

@@ -22,9 +22,10 @@ from dra_core.cel.deep import deep
 from dra_core.cel.devices import DeviceInput, attribute_value
 from dra_core.cel.environment import SCHEDULER_1_37, Environment, declarations
 from dra_core.cel.estimate import estimate_cost
-from dra_core.cel.fast import compiled
+from dra_core.cel.fast import Fast, compiled
 from dra_core.cel.faults import CompileError, EvaluationFailed, Fault
 from dra_core.cel.lexer import QUOTED, words
+from dra_core.cel.meter import Meter, Recount
 from dra_core.cel.parser import parse
 from dra_core.cel.plan import Plan
 from dra_core.cel.planner import plan
@@ -72,7 +73,7 @@ class Program:
         self._plan = planned
         self._environment = environment
         self._max_cost: int | None = None
-        self._fast: Callable[[list[Any]], Value] | None = None
+        self._fast: Fast | None = None
         self._tracked: Callable[[list[Any]], Value] | None = None
 
     @property
@@ -101,25 +102,27 @@ class Program:
     def value(self, device: DeviceInput, clock: Clock | None = None) -> Value:
         """The value of the expression for a device. Errors: ``EvaluationFailed``.
 
-        Costs are counted only where that can matter: for an expression whose estimate is above the
-        limit, or a device that breaks the limits of the API.
+        Costs are counted only where that can matter: where they may have reached the limit.
         """
         if device.broken:
             raise EvaluationFailed(device.broken)
-        if self._plan.counted or not device.ordinary or self.max_cost > LIMIT:
-            outcome = self.evaluate(device, clock=clock)
-            if outcome.error is not None:
-                raise outcome.error
-            return outcome.value
-        run = self._fast
-        if run is None:
-            run = self._fast = deep(lambda: compiled(self._plan.root))
-        env: list[Any] = [None] * (self._plan.size + 1)
-        env[0], env[-1] = device.value, clock or Clock()
-        try:
-            return run(env)
-        except RecursionError:
-            return deep(lambda: run(env))
+        if not self._plan.counted:
+            fast = self._fast
+            if fast is None:
+                fast = self._fast = deep(lambda: compiled(self._plan.root))
+            env: list[Any] = [None] * (self._plan.size + 2)
+            env[0], env[-2], env[-1] = device.value, Meter(fast.outside), clock or Clock()
+            try:
+                try:
+                    return fast.run(env)
+                except RecursionError:
+                    return deep(lambda: fast.run(env))
+            except Recount:
+                pass
+        outcome = self.evaluate(device, clock=clock)
+        if outcome.error is not None:
+            raise outcome.error
+        return outcome.value
 
     def evaluate(
         self, device: DeviceInput, *, limit: int = LIMIT, clock: Clock | None = None

@@ -12,6 +12,7 @@ count, after one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 from dra_core.cel.call_costs import coster
@@ -171,9 +172,10 @@ class _Compiler:
     def _list(self, step: ListStep) -> Run:
         runs = [self.run(item) for item in step.items]
         optional, own, items = step.optional, step.id, _identifiers(step.items)
+        parts = [] if optional else _parts(step.items, runs)
 
         def listed(env: Env) -> Value:
-            value = _listed(runs, optional, env)
+            value = _gathered(parts, env) if parts else _listed(runs, optional, env)
             _construct(env[-2], items, LIST, own, value)
             return value
 
@@ -384,6 +386,55 @@ def _unequal(left: Value, right: Value) -> Value:
         return not equal(left, right)
     except EvalError:
         return True  # what cannot be compared is not equal
+
+
+#: The values of some items of a list, or a failure.
+_Part = Callable[[Env], "list[Value] | Failure"]
+
+
+def _parts(items: Sequence[Step], runs: Sequence[Run]) -> list[_Part]:
+    """The items of a list, constants that follow each other as one; none if there are few."""
+    parts: list[_Part] = []
+    for constant, group in groupby(zip(items, runs, strict=True), key=_is_constant):
+        pairs = list(group)
+        if constant:
+            parts.append(_constants([item for item, _ in pairs]))
+        else:
+            parts += [_one(run) for _, run in pairs]
+    return parts if 2 * len(parts) < len(items) else []
+
+
+def _is_constant(item: tuple[Step, Run]) -> bool:
+    return type(item[0]) is ConstStep
+
+
+def _constants(items: Sequence[Step]) -> _Part:
+    steps = _identifiers(items)
+    values = [item.value for item in items if isinstance(item, ConstStep)]
+
+    def constants(env: Env) -> list[Value]:
+        env[-2].push_all(steps, values)
+        return values
+
+    return constants
+
+
+def _one(run: Run) -> _Part:
+    def one(env: Env) -> list[Value] | Failure:
+        value = run(env)
+        return value if type(value) is Failure else [value]
+
+    return one
+
+
+def _gathered(parts: Sequence[_Part], env: Env) -> Value:
+    values: list[Value] = []
+    for part in parts:
+        some = part(env)
+        if type(some) is Failure:
+            return some
+        values += some  # type: ignore[arg-type]
+    return values
 
 
 def _listed(runs: Sequence[Run], optional: frozenset[int], env: Env) -> Value:

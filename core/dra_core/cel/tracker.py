@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from dra_core.cel.faults import CostExceeded, EvalError
@@ -14,6 +15,10 @@ ATTRIBUTE: Final = 1
 LIST: Final = 10
 MAP: Final = 30
 OBJECT: Final = 40
+
+
+#: Arguments for which looking whether they all are on top is worth it.
+_MANY: Final = 8
 
 
 class Failure:
@@ -56,6 +61,14 @@ class Tracker:
         if self.cost > self.limit:
             raise CostExceeded("operation cancelled: actual cost limit exceeded")
 
+    def push_all(self, steps: Sequence[int], values: Sequence[Value]) -> None:
+        """The values of several different steps were seen at no cost, one after the other."""
+        latest, ids = self._latest, self._ids
+        self._before.extend([latest.get(step, -1) for step in steps])
+        latest.update(zip(steps, range(len(ids), len(ids) + len(steps)), strict=True))
+        ids.extend(steps)
+        self._values.extend(values)
+
     def drop(self, step: int) -> None:
         """Take the latest value of a step away, if there is one."""
         place = self._latest.get(step, -1)
@@ -64,6 +77,8 @@ class Tracker:
 
     def take(self, steps: tuple[int, ...]) -> list[Value] | None:
         """Take the values of arguments, the last one first; ``None`` once one is not found."""
+        if len(steps) > _MANY and self._ids[-len(steps) :] == list(steps):
+            return self._take_top(steps)
         found: list[Value] = []
         for step in reversed(steps):
             place = self._latest.get(step, -1)
@@ -72,6 +87,14 @@ class Tracker:
             found.append(self._values[place])
             self._cut(place)
         found.reverse()
+        return found
+
+    def _take_top(self, steps: tuple[int, ...]) -> list[Value]:
+        """The same where they are on top, in their order."""
+        start = len(self._ids) - len(steps)
+        found = self._values[start:]
+        self._latest.update(zip(steps, self._before[start:], strict=True))
+        del self._ids[start:], self._values[start:], self._before[start:]
         return found
 
     def _cut(self, place: int) -> None:

@@ -109,6 +109,8 @@ class Url:
 
 def shown(text: str) -> str:
     """One character for each code point; U+FFFD for each byte that is none."""
+    if text.isascii():
+        return text
     decoded = text.encode("latin-1").decode("utf-8", "surrogateescape")
     return re.sub("[\udc80-\udcff]", "\ufffd", decoded)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Final
 
 from dra_core.cel import celtypes
@@ -19,12 +20,20 @@ from dra_core.cel.signatures import Overload
 from dra_core.cel.values import Map, Value, register_equality
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class UrlValue:
     """A URL."""
 
     cel_type: ClassVar[Type] = celtypes.URL
     url: Url
+
+    @cached_property
+    def query(self) -> Map:
+        """The parameters, made once: however often they are asked for, that costs a unit."""
+        found: dict[str, list[str]] = {}
+        for key, item in url_syntax.query(self.url.raw_query):
+            found.setdefault(key, []).append(shown(item))
+        return Map.of((shown(key), items) for key, items in found.items())
 
 
 def parse_request(text: str) -> Url:
@@ -54,10 +63,7 @@ def _bytes(text: str) -> str:
 
 
 def _query(value: UrlValue) -> Map:
-    found: dict[str, list[str]] = {}
-    for key, item in url_syntax.query(value.url.raw_query):
-        found.setdefault(key, []).append(shown(item))
-    return Map.of((shown(key), items) for key, items in found.items())
+    return value.query
 
 
 def _equal_urls(left: UrlValue, right: Value) -> bool:
