@@ -4,7 +4,8 @@ Both publish the same devices on a real control plane of Kubernetes 1.37.2, in t
 single changes, then 100 changes a second for 30 seconds, spread over all devices. Their writes are
 counted by the API server, their times taken by a watch of another client. The reference is
 ``publish_reference``, with its best settings; what it leaves out: it validates nothing and serves
-no kubelet.
+no kubelet. Of times the best counts, as other load only adds to them; of storms, where chance
+decides when the last change comes, the median.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from testcluster.record import Options  # noqa: E402
 
 DEVICES, CHANGES = 10_000, 5
 RATE, SECONDS, STRIDE = 100, 30, 7919
-ROUNDS = 3
+#: Rounds in turn, and how many of them end with a storm.
+ROUNDS, STORMS = 6, 3
 DRIVER = "bench.example.com"
 #: The module of the reference, and the version of the controller in it.
 REFERENCE = build.Target(
@@ -117,7 +119,7 @@ class Bench:
         flags = [f"-kubeconfig={credentials}", f"-node={node}", f"-driver={DRIVER}"]
         return Subject([str(self._reference), *flags], self._folder / "theirs.log")
 
-    def run(self, make: Callable[[str], Subject], into: Measured) -> None:
+    def run(self, make: Callable[[str], Subject], into: Measured, *, storm: bool) -> None:
         """One round of one publisher, from an empty pool."""
         self._nodes += 1
         node = f"bench-{self._nodes}"
@@ -125,25 +127,30 @@ class Bench:
         subject = make(node)
         try:
             self._observer.quiet(self._observer.last, 1.0, lambda: serials(self._cluster) == {})
-            self._phases(subject, into)
+            expected = self._phases(subject, into)
+            if storm:
+                self._storm(subject, expected, into)
+            into.memory.append(subject.peak())
         finally:
             subject.end()
             self._cluster.api("DELETE", SLICES)
             self._cluster.api("DELETE", f"/api/v1/nodes/{node}")
 
-    def _phases(self, subject: Subject, into: Measured) -> None:
+    def _phases(self, subject: Subject, into: Measured) -> dict[str, int]:
         expected = {f"gpu-{n}": 0 for n in range(DEVICES)}
         self._phase("publish", expected, subject, ["publish", DEVICES], into)
         for n in range(CHANGES):
             index = n * STRIDE % DEVICES
             expected[f"gpu-{index}"] = -n - 1
             self._phase("change", expected, subject, ["change", index, -n - 1], into)
+        return expected
+
+    def _storm(self, subject: Subject, expected: dict[str, int], into: Measured) -> None:
         for n in range(RATE * SECONDS):
             expected[f"gpu-{n * STRIDE % DEVICES}"] = n + 1
         before = subject.processor()
         self._phase("storm", expected, subject, ["storm", RATE, SECONDS, STRIDE], into)
         into.processor.append(subject.processor() - before)
-        into.memory.append(subject.peak())
 
     def _phase(
         self,
@@ -172,7 +179,8 @@ def rows(theirs: Measured, ours: Measured) -> list[list[str]]:
     }
     found = []
     for phase, text in what.items():
-        times = [statistics.median(m.times[phase]) * 1e3 for m in (theirs, ours)]
+        typical = statistics.median if phase == "storm" else min
+        times = [typical(m.times[phase]) * 1e3 for m in (theirs, ours)]
         ending = ", until all is there" if phase == "storm" else ""
         found.append(_row(f"{text}{ending}, ms", times, MOST_TIME))
         writes = [statistics.median(t.writes for t in m.traffic[phase]) for m in (theirs, ours)]
@@ -206,7 +214,6 @@ def main() -> int:
     """The whole benchmark."""
     progress = Progress()
     reference = build.provide(REFERENCE, progress) / "kube"
-    rounds = int(os.environ.get("ROUNDS", ROUNDS))
     theirs, ours = Measured(), Measured()
     with tempfile.TemporaryDirectory() as folder:
         name = f"bench{os.getpid()}"
@@ -214,9 +221,10 @@ def main() -> int:
         cluster = start.up(options, progress, owner=os.getpid())
         try:
             bench = Bench(cluster, Path(folder), reference)
-            for _ in range(rounds):
-                bench.run(bench.theirs, theirs)
-                bench.run(bench.ours, ours)
+            for number in range(ROUNDS):
+                storm = number >= ROUNDS - STORMS
+                bench.run(bench.theirs, theirs, storm=storm)
+                bench.run(bench.ours, ours, storm=storm)
         finally:
             start.down(name, progress)
     print(
@@ -224,7 +232,7 @@ def main() -> int:
     )
     print(f" Kubernetes {cluster.version}, controller {VERSION}, {build.go_version(REFERENCE)}")
     lines = rows(theirs, ours)
-    table(f"{rounds} rounds in turn, medians", lines)
+    table(f"{ROUNDS} rounds in turn, {STORMS} of them with a storm", lines)
     missed = [line[0] for line in lines if line[-1] == "NO"]
     if missed:
         print(f"\nbars missed: {'; '.join(missed)}")

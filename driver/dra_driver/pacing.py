@@ -11,8 +11,10 @@ from typing import Final
 #: Seconds between tries after a failure: the first, and the longest.
 RETRY_FIRST, RETRY_LONGEST = 0.5, 30.0
 #: Writes: so many at once, and so many a second after that. A pool of 10,000 devices has 79 slices:
-#: it is rewritten in one go, and again every four seconds.
-BURST, RATE = 100.0, 20.0
+#: it is rewritten in one go, and again after three seconds or more.
+BURST, RATE = 100.0, 30.0
+#: The longest rest after a change of a pool; it is as long as the change took.
+REST_LONGEST: Final = 5.0
 _DOUBLINGS: Final = 10
 #: Seconds to wait after someone else's change, so that a burst is answered once; the longest such
 #: wait, for someone who changes our slices again and again.
@@ -26,11 +28,12 @@ def backoff(failures: int) -> float:
 
 
 class TooSoon(Exception):
-    """So many writes would exceed the limit; they can be made in ``seconds``."""
+    """A change may begin in ``seconds``; ``others`` says whether other pools have to wait, too."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, *, others: bool) -> None:
         super().__init__(f"again in {seconds:g} s")
         self.seconds = seconds
+        self.others = others
 
 
 class Patience:
@@ -58,16 +61,10 @@ class WriteLimit:
         self._tokens = BURST
         self._at = clock()
 
-    def require(self, count: int) -> None:
-        """Raise TooSoon unless so many writes, or a burst, can be made without a pause.
-
-        Who waits before a change begins has the newest state when it does, and the change is over
-        soon: a pool is incomplete while it is rewritten.
-        """
+    def until(self, count: int) -> float:
+        """Seconds until so many writes, or a burst, can be made without a pause."""
         self._fill()
-        missing = min(float(count), BURST) - self._tokens
-        if count and missing > 0.0:
-            raise TooSoon(missing / RATE)
+        return max(0.0, (min(float(count), BURST) - self._tokens) / RATE)
 
     def wait(self) -> None:
         """Until another write may be made, or the driver stops."""
@@ -80,3 +77,38 @@ class WriteLimit:
         now = self._clock()
         self._tokens = min(BURST, self._tokens + (now - self._at) * RATE)
         self._at = now
+
+
+class Pace:
+    """When the next change of a pool may begin.
+
+    Who waits before a change begins has the newest state when it does, and the change is over soon:
+    a pool is incomplete while it is rewritten. Where changes come all the time, the server is left
+    alone for as long as the last one took.
+    """
+
+    def __init__(self, limit: WriteLimit, clock: Callable[[], float]) -> None:
+        self._limit = limit
+        self._clock = clock
+        self._rests: dict[str, float] = {}
+        self._began = 0.0
+        #: The pool whose turn it is: others must not take the writes that it waits for.
+        self.first = ""
+
+    def begin(self, pool: str, writes: int) -> None:
+        """A change with so many writes begins, unless it is too soon: raises TooSoon."""
+        if self.first == pool:
+            self.first = ""
+        if not writes:
+            return
+        self._began = self._clock()
+        if (rest := self._rests.get(pool, 0.0) - self._began) > 0.0:
+            raise TooSoon(rest, others=False)
+        if wait := self._limit.until(writes):
+            self.first = pool
+            raise TooSoon(wait, others=True)
+
+    def end(self, pool: str) -> None:
+        """The change is made."""
+        now = self._clock()
+        self._rests[pool] = now + min(now - self._began, REST_LONGEST)

@@ -28,7 +28,7 @@ from dra_core.names import DriverName, NodeName, PoolName
 from dra_driver.capabilities import Capabilities, shown
 from dra_driver.discovery import Found
 from dra_driver.offer import Offer
-from dra_driver.pacing import SETTLE, Patience, TooSoon, WriteLimit, backoff
+from dra_driver.pacing import SETTLE, Pace, Patience, TooSoon, WriteLimit, backoff
 from dra_driver.ports import Changed, Measures, Notices, Scope, SliceApi
 from dra_driver.slice_store import SliceStore
 from dra_driver.slice_watch import Relisted
@@ -77,14 +77,14 @@ class Publisher:
         self._times: dict[PoolName, taint_times.Times] = {}
         self._failures = 0
         self._stopping = threading.Event()
-        self._limit = WriteLimit(clock, self._stopping)
-        self._waiting = ""  # the pool that was too soon
+        limit = WriteLimit(clock, self._stopping)
+        self._pace = Pace(limit, clock)
         self._writer = SliceWriter(
             driver,
             node,
             api,
             self._store,
-            limit=self._limit,
+            limit=limit,
             measures=measures,
             unreadable=offer.report,
         )
@@ -192,20 +192,21 @@ class Publisher:
             return self._failed([error])
         if any(scope is Scope.SHARED for scope in map(_scope, pools)):
             self._shared()
-        pools.sort(key=lambda pool: pool.name != self._waiting)  # no pool keeps it waiting
+        pools.sort(key=lambda pool: pool.name != self._pace.first)
         return self._attempt([*map(self._publishing, pools), lambda: self._remove_others(pools)])
 
     def _attempt(self, work: Sequence[Callable[[], None]]) -> float | None:
         errors: list[Exception] = []
-        later: float | None = None
+        later = math.inf
         for part in work:
             if self._stopping.is_set():
                 return None
             try:
                 part()
             except TooSoon as pause:
-                later = pause.seconds
-                break  # those behind wait, too: or a pool with many slices would wait for ever
+                later = min(later, pause.seconds)
+                if pause.others:
+                    break
             except DraError as error:
                 errors.append(error)
             except Exception as error:  # noqa: BLE001 - claims must be served all the same
@@ -214,10 +215,11 @@ class Publisher:
         self._measures.set("features_missing", len(self.capabilities.unavailable()))
         if errors:
             return self._failed(errors)
-        if later is None:
-            self._trouble = ""
         self._failures = 0
-        return later
+        if later < math.inf:
+            return later
+        self._trouble = ""
+        return None
 
     def _failed(self, errors: Sequence[Exception]) -> float:
         texts = [
@@ -259,9 +261,7 @@ class Publisher:
             strict=self._strict,
             taint_memory=self._times.get(pool.name),
         )
-        self._waiting = pool.name
-        self._limit.require(len(found.writes))
-        self._waiting = ""
+        self._pace.begin(pool.name, len(found.writes))
         for write in found.writes:
             if not isinstance(write, publishing.Delete) and self.capabilities.explore(
                 write.slice, self._writer.try_out
@@ -277,6 +277,7 @@ class Publisher:
         self._measures.set("pool_generation", found.generation, pool=pool.name)
         if found.writes:
             self._patience.written()
+            self._pace.end(pool.name)
             _log.info(
                 "pool published",
                 pool=pool.name,

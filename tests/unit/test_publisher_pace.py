@@ -17,7 +17,17 @@ from dra_core.names import DeviceName, DriverName, NodeName, PoolName
 from dra_driver.adapters.metrics import Registry
 from dra_driver.discovery import Found
 from dra_driver.offer import Offer
-from dra_driver.pacing import BURST, RATE, SETTLE, SETTLE_LONGEST, Patience, TooSoon, WriteLimit
+from dra_driver.pacing import (
+    BURST,
+    RATE,
+    REST_LONGEST,
+    SETTLE,
+    SETTLE_LONGEST,
+    Pace,
+    Patience,
+    TooSoon,
+    WriteLimit,
+)
 from dra_driver.ports import Changed, Listed, Scope
 from dra_driver.publisher import Publisher
 from dra_driver.slice_watch import Relisted
@@ -215,17 +225,57 @@ def test_a_limit_that_is_reached_says_how_long() -> None:
     stopped = threading.Event()
     stopped.set()  # nothing really waits
     limit = WriteLimit(lambda: now, stopped)
-    limit.require(int(BURST))
-    limit.require(10 * int(BURST))  # more than can be had at once: a burst of it
-    for _ in range(int(BURST)):
+    pace = Pace(limit, lambda: now)
+    pace.begin("a", int(BURST))
+    pace.begin("a", 10 * int(BURST))  # more than can be had at once: a burst of it
+    for _ in range(int(BURST) + 1):
         limit.wait()
-    limit.wait()
-    limit.require(0)
+    pace.begin("a", 0)
     with pytest.raises(TooSoon) as too_soon:
-        limit.require(1)
+        pace.begin("a", 1)
     assert too_soon.value.seconds == pytest.approx(2 / RATE)
+    assert too_soon.value.others
+    assert pace.first == "a"
     now += too_soon.value.seconds + 1e-9
-    limit.require(1)
+    pace.begin("a", 1)
+    assert pace.first == ""
+
+
+def test_a_pool_rests_for_as_long_as_its_change_took() -> None:
+    now = 0.0
+    pace = Pace(WriteLimit(lambda: now, threading.Event()), lambda: now)
+    pace.begin("a", 3)
+    now = 1.0
+    pace.end("a")
+    with pytest.raises(TooSoon) as too_soon:
+        pace.begin("a", 1)
+    assert (too_soon.value.seconds, too_soon.value.others) == (1.0, False)
+    pace.begin("b", 1)
+    pace.begin("a", 0)
+    now = 2.0
+    pace.begin("a", 1)
+    now = 100.0
+    pace.end("a")
+    with pytest.raises(TooSoon) as too_soon:
+        pace.begin("a", 1)
+    assert too_soon.value.seconds == REST_LONGEST
+
+
+def test_a_pool_that_rests_does_not_hold_up_others(stand: Stand) -> None:
+    def slow(body: JSON) -> JSON:
+        stand.now += 1.0
+        return store(body, {})
+
+    store = stand.api._store
+    stand.api.update = slow  # type: ignore[method-assign]
+    stand.publish(pool(1, 0, "a"), pool(1, 0, "b"))
+    assert stand.publish(pool(1, 1, "a"), pool(1, 0, "b")) is None
+    assert stand.publish(pool(1, 2, "a"), pool(1, 1, "b")) == 1.0
+    assert stand.api.serials("a") == {1}
+    assert stand.api.serials("b") == {1}
+    stand.now += 1.0
+    stand.publisher._converge()
+    assert stand.api.serials("a") == {2}
 
 
 def test_patience_grows_while_others_undo_and_comes_back() -> None:

@@ -16,24 +16,15 @@ _NOTHING: Final = Map({})
 
 _LISTS: Final = ("strings", "ints", "bools", "versions")
 
-# What an API server lets through; the static estimate of costs counts on it.
-_MAX_ITEMS: Final = 48
-_MAX_VALUE: Final = 64
-_MAX_ID: Final = 32
-_MAX_DOMAIN: Final = 63
-_MAX_NAMES: Final = 32
-
 
 @dataclass(frozen=True, slots=True)
 class DeviceInput:
     """A device made ready for any number of expressions.
 
-    ``ordinary`` is whether it keeps the limits of the API, so that an expression cannot cost more
-    than was estimated. ``broken`` says why no expression has a value for it.
+    ``broken`` says why no expression has a value for it.
     """
 
     value: Map
-    ordinary: bool = True
     broken: str = ""
 
 
@@ -47,7 +38,7 @@ def device_input(driver: str, device: Device) -> DeviceInput:
             driver, {name: _attribute(name, value) for name, value in device.attributes.items()}
         )
     except EvaluationFailed as error:
-        return DeviceInput(_NOTHING, ordinary=False, broken=error.text)
+        return DeviceInput(_NOTHING, broken=error.text)
     capacity = {name: _quantity(value) for name, value in device.capacity.items()}
     root = _named(
         {
@@ -57,7 +48,7 @@ def device_input(driver: str, device: Device) -> DeviceInput:
             "capacity": _by_domain(driver, capacity),
         }
     )
-    return DeviceInput(root, ordinary=_is_ordinary(driver, device))
+    return DeviceInput(root)
 
 
 def attribute_value(value: Value) -> AttributeValue:
@@ -135,25 +126,3 @@ def _by_domain(driver: str, values: Mapping[str, Value]) -> Map:
 
 def _named(entries: Mapping[str, Value]) -> Map:
     return Map({name: (name, value) for name, value in entries.items()}, named=True)
-
-
-def _is_ordinary(driver: str, device: Device) -> bool:
-    names = [*device.attributes, *device.capacity]
-    return (
-        len(driver) <= _MAX_DOMAIN
-        and len(names) <= _MAX_NAMES
-        and all(map(_is_short_name, names))
-        and all(map(_is_short_value, device.attributes.values()))
-    )
-
-
-def _is_short_name(name: str) -> bool:
-    domain, slash, identifier = name.partition("/")
-    return len(identifier if slash else name) <= _MAX_ID and len(domain) <= _MAX_DOMAIN
-
-
-def _is_short_value(value: AttributeValue) -> bool:
-    if isinstance(value, tuple):
-        return len(value) <= _MAX_ITEMS and all(map(_is_short_value, value))
-    text = value.text if isinstance(value, Version) else value
-    return not isinstance(text, str) or len(text) <= _MAX_VALUE
