@@ -100,7 +100,10 @@ def test_a_device_beyond_the_limits_of_the_api_is_counted() -> None:
         '{ss}.join().split("").sort().size() > 0',
         "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12].all(x, {ss}.join().contains({ss}.join()) || true)",
         # A function of lists walks over lists in lists, too.
-        "cel.bind(a, [0].map(x, lists.range(900)), {all}.all(x, {all}.all(y, !a.includes(dyn(1)))))",
+        (
+            "cel.bind(a, [0].map(x, lists.range(900)), "
+            "{all}.all(x, {all}.all(y, !a.includes(dyn(1)))))"
+        ),
         # A named format is as costly for an empty text.
         '{all}.all(x, {all}.all(y, format.uri().validate("").hasValue()))',
         # The right side is evaluated although the left one has no value.
