@@ -123,6 +123,7 @@ def test_includes_of_1_36_takes_48_items() -> None:
 def test_parts_of_lists() -> None:
     assert call("list_slice", [1, 2, 3], 1, 3) == [2, 3]
     assert call("list_slice", [1, 2, 3], 3, 3) == []
+    assert call("list_slice", [1, 2, 3], 0, 2) == [1, 2]
     assert call("list_reverse", [1, 2, 3]) == [3, 2, 1]
     assert call("lists_range", 3) == [0, 1, 2]
     assert call("lists_range", 0) == []

@@ -132,6 +132,11 @@ class TestNothing:
             f"0 of 2 devices have {OWN}.modle, did you mean 'model'?"
         )
 
+    def test_the_nearest_of_several_keys(self) -> None:
+        devices = slice_(device("a", model="A100", modem="x", vendor="y"))
+        text = message(devices, claim(f"has({OWN}.modell)"))
+        assert text.endswith("did you mean 'model'?")
+
     def test_a_misspelt_domain(self) -> None:
         wrong = 'device.attributes["gpu.exmaple.com"]'
         text = message(AB, claim(f'has({wrong}.model) && {wrong}.model == "A100"'))

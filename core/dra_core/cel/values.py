@@ -195,6 +195,8 @@ class Map:
 
 
 _NUMBERS: Final = frozenset((int, Uint, float))
+#: Kinds that Python compares as the language does, among themselves.
+_SIMPLE: Final = frozenset((str, int, Uint, float, bool, bytes))
 _BY_IDENTITY: Final = frozenset((list, Map, Optional))
 _NO_KEYS: Final[set[type]] = {bytes, SemverValue}
 
@@ -270,6 +272,8 @@ def _equal_containers(left: Value, right: Value, seen: _Seen) -> bool:
 
 def _alike(left: Value, right: Value, seen: _Seen) -> bool:
     """Whether two items count as equal: an error while comparing them does, too."""
+    if type(left) in _SIMPLE and type(left) is type(right):
+        return left == right  # type: ignore[no-any-return]
     try:
         if type(left) in _CONTAINERS:
             return _equal_containers(left, right, seen)
@@ -281,7 +285,13 @@ def _alike(left: Value, right: Value, seen: _Seen) -> bool:
 def _equal_lists(left: list[Value], right: list[Value], seen: _Seen) -> bool:
     if len(left) != len(right):
         return False
-    return all(_alike(a, b, seen) for a, b in zip(left, right, strict=True))
+    for mine, its in zip(left, right, strict=True):
+        if type(mine) in _SIMPLE and type(mine) is type(its):  # as below, without a call
+            if mine != its:
+                return False
+        elif not _alike(mine, its, seen):
+            return False
+    return True
 
 
 def _equal_maps(left: Map, right: Map, seen: _Seen) -> bool:

@@ -60,4 +60,18 @@ KNOWN: Final = (
         "compileError",
         "patterns that compile to more than 8 MiB are refused",
     ),
+    Known(
+        'dyn([quantity("1")]) + dyn([1]) == dyn([1]) + dyn([1])',
+        "evalError",
+        "match true",
+        "an item that cannot be compared counts as equal in a list, but as an error in a list that "
+        "`+` made, which the reference keeps in its two parts",
+    ),
+    Known(
+        "dyn(device) in {dyn(device): 1}",
+        "match false",
+        "match true",
+        "as a key of a map, an object is only itself, and the reference makes another one of the "
+        "device each time it is named",
+    ),
 )
