@@ -83,6 +83,26 @@ def test_an_expression_that_may_cost_too_much_is_counted_when_it_runs() -> None:
         program.matches(device())
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "cel.bind(a, lists.range(90000), {all}.map(x, a + [x]).size() > 0)",
+        "cel.bind(a, [lists.range(90000)], {all}.map(x, a.flatten()).size() > 0)",
+        'cel.bind(a, "{a}", {all}.map(x, a.replace("a", "{a}")).size() > 0)',
+        'cel.bind(a, "{a}".replace("a", "{a}"), {all}.map(x, "%s%d".format([a, x])).size() > 0)',
+        "cel.bind(a, lists.range(9000), {all}.map(x, google.protobuf.ListValue{values: a}) != [])",
+    ],
+)
+def test_what_takes_more_memory_than_it_costs_is_refused(made: str) -> None:
+    """The reference shares, or takes gigabytes."""
+    program = compile_selector(
+        made.replace("{all}", "lists.range(2000)").replace("{a}", "a" * 3000)
+    )
+    assert isinstance(program.evaluate(device()).error, CostExceeded)
+    with pytest.raises(CostExceeded):
+        program.matches(device())
+
+
 def test_a_device_beyond_the_limits_of_the_api_is_counted() -> None:
     model = 'device.attributes["gpu.example.com"].model'
     text = f'{TEN}.all(a, {TEN}.all(b, !{model}.matches("(a|b|c)*x")))'

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from dra_core.cel.call_costs import traversal
 from dra_core.cel.faults import CostExceeded, DeadlineExceeded
 
 #: Iterations of loops between two looks at the clock, as in Kubernetes.
 FREQUENCY: Final = 100
-#: Items of lists that one evaluation may copy with ``+``. The reference shares them.
+#: Items that one evaluation may make at less than their number costs: lists that ``+`` joins, where
+#: the reference shares, long texts of ``replace`` and ``format``, and the like.
 MAX_COPIED: Final = 10_000_000
+#: Characters of a text that count as an item, or items as which a converted one counts.
+_WEIGHT: Final = 4
 
 
 class Clock:
@@ -27,8 +31,19 @@ class Clock:
         self._count = 0
         self._copied = 0
 
+    def made(self, value: object) -> None:
+        """A list or text was made at less than its size costs. Errors: ``CostExceeded``."""
+        if type(value) is list:
+            self.copied(len(value))
+        elif type(value) is str:
+            self.copied(len(value) // _WEIGHT)
+
+    def converted(self, value: object) -> None:
+        """An object was made, its items converted one by one. Errors: ``CostExceeded``."""
+        self.copied(traversal(value) * _WEIGHT)
+
     def copied(self, items: int) -> None:
-        """A list of so many items was made. Errors: ``CostExceeded``."""
+        """So many items were made. Errors: ``CostExceeded``."""
         self._copied += items
         if self._copied > MAX_COPIED:
             raise CostExceeded(f"actual cost limit exceeded: {self._copied} items were copied")

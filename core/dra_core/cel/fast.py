@@ -251,7 +251,11 @@ class _Compiler:
 
         def growing(env: Env) -> Value:
             values = [run(env) for run in runs]
-            return grow(call, *values) if env[slot] else call(*values)
+            if env[slot]:
+                return grow(call, *values)
+            value = call(*values)
+            env[-1].made(value)
+            return value
 
         if cost is None:
             return growing
@@ -328,7 +332,13 @@ class _Compiler:
 
     def _object(self, step: ObjectStep) -> Run:
         runs = [self.run(value) for value in step.values]
-        return lambda env: made(step, [run(env) for run in runs])
+
+        def constructed(env: Env) -> Value:
+            value = made(step, [run(env) for run in runs])
+            env[-1].converted(value)
+            return value
+
+        return constructed
 
     # -- loops -------------------------------------------------------------------------------------
     def _fold(self, step: FoldStep) -> Run:
@@ -381,8 +391,7 @@ def _unequal(left: Value, right: Value) -> bool:
 def _copying(call: Callable[..., Value], left: Run, right: Run) -> Run:
     def copying(env: Env) -> Value:
         value = call(left(env), right(env))
-        if type(value) is list:
-            env[-1].copied(len(value))
+        env[-1].made(value)
         return value
 
     return copying

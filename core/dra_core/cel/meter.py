@@ -75,8 +75,8 @@ def charged(call: Callable[..., Value], cost: Coster, runs: list[Run], *, copies
             env[-2].charge(cost(args, _FAILED))
             raise
         env[-2].charge(cost(args, value))
-        if copies and type(value) is list:
-            env[-1].copied(len(value))
+        if copies:
+            env[-1].made(value)
         return value
 
     return run_charged

@@ -155,8 +155,8 @@ class CallStep(Step):
 
     @property
     def copies(self) -> bool:
-        """Whether lists are copied at no cost."""
-        return self.function == "_+_"
+        """Whether it makes lists or texts at less than their size costs."""
+        return self.function in ("_+_", "replace", "format", "flatten")
 
 
 @dataclass(slots=True, eq=False)

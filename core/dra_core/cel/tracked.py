@@ -120,8 +120,11 @@ class _Compiler:
         def grown(env: Env) -> Value:
             value = gather(runs, env)
             if type(value) is not Failure:
-                args = (call, *value) if env[slot] else value
-                value = _called(grow if env[slot] else call, args, own)
+                grows = env[slot]
+                args = (call, *value) if grows else value
+                value = _called(grow if grows else call, args, own)
+                if not grows:
+                    env[-1].made(value)
             charge(env, value)
             return value
 
@@ -202,6 +205,7 @@ class _Compiler:
             values: Value = _all_values(runs, env)
             if type(values) is not Failure:
                 values = _called(lambda: made(step, values), (), own)
+                env[-1].converted(values)
             _construct(env[-2], items, OBJECT, own, values)
             return values
 
@@ -279,13 +283,15 @@ def _charge(
 
 
 def _unary(step: CallStep, run: Run, charge: Callable[[Env, Value], None]) -> Run:
-    call, own = step.call, step.id
+    call, own, copies = step.call, step.id, step.copies
 
     def unary(env: Env) -> Value:
         value = run(env)
         if type(value) is not Failure:
             try:
                 value = call(value)
+                if copies:
+                    env[-1].made(value)
             except EvalError as error:
                 value = Failure(_placed(error, own))
         charge(env, value)
@@ -306,8 +312,8 @@ def _binary(step: CallStep, left: Run, right: Run, charge: Callable[[Env, Value]
         else:
             try:
                 value = call(a, b)
-                if copies and type(value) is list:
-                    env[-1].copied(len(value))
+                if copies:
+                    env[-1].made(value)
             except EvalError as error:
                 value = Failure(_placed(error, own))
         charge(env, value)
@@ -317,12 +323,14 @@ def _binary(step: CallStep, left: Run, right: Run, charge: Callable[[Env, Value]
 
 
 def _any_arity(step: CallStep, runs: Sequence[Run], charge: Callable[[Env, Value], None]) -> Run:
-    call, own = step.call, step.id
+    call, own, copies = step.call, step.id, step.copies
 
     def function(env: Env) -> Value:
         values = _all_values(runs, env)
         if type(values) is not Failure:
             values = _called(call, values, own)
+            if copies:
+                env[-1].made(values)
         charge(env, values)
         return values
 
