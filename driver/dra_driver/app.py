@@ -27,11 +27,12 @@ import structlog
 
 from dra_core.errors import DraError, InvalidValue, StorageError
 from dra_driver import config
-from dra_driver.adapters import files, kube, logs, probes, services, sockets
+from dra_driver.adapters import files, kube, services, sockets
 from dra_driver.api import Context, Driver, Profile
 from dra_driver.config import Profiles, Settings
 from dra_driver.preparer import Preparer
 from dra_driver.publication import Publication
+from dra_service import logs, probes
 
 _log = structlog.get_logger(__name__)
 

@@ -7,7 +7,6 @@ the YAML file of ``--config``. Whatever is wrong is one sentence on one line and
 from __future__ import annotations
 
 import importlib.metadata
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -15,16 +14,15 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import click
-import yaml
 
 from dra_core import names
 from dra_core.errors import DraError, InvalidValue
 from dra_core.names import DriverName, NodeName, PodUID
 from dra_driver.api import Profile
+from dra_service import settings
 
 PROGRAM: Final = "dra-driver"
 ENTRY_POINTS: Final = "dragoman.profiles"
-_MAX_FILE: Final = 2**20
 _OPTION_VARIABLE: Final = "DRA_DRIVER_OPTION"
 
 
@@ -61,19 +59,6 @@ class Settings:
     def fixed_part(self) -> dict[str, object]:
         """All that a reload cannot change."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "options"}
-
-
-class _Seconds(click.FloatRange):
-    """A range that NaN, which compares with nothing, is not in."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """As its base class, but finite."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is no finite number of seconds.", param, ctx)
-        return number
 
 
 class _Help(click.Command):
@@ -144,14 +129,7 @@ def parse(arguments: Sequence[str], profiles: Profiles) -> Settings | int:
 
     Raises InvalidValue with one sentence.
     """
-    command = _command(profiles)
-    try:
-        result = command.main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
-    except click.UsageError as error:
-        hint = f"(see {PROGRAM} --help)"
-        raise InvalidValue(f"{error.format_message().rstrip('.')} {hint}") from error
-    except click.ClickException as error:
-        raise InvalidValue(error.format_message()) from error
+    result = settings.parsed(_command(profiles), arguments, PROGRAM)
     return result if isinstance(result, Settings) else int(result or 0)
 
 
@@ -201,7 +179,7 @@ def _command(profiles: Profiles) -> click.Command:
         ),
         click.Option(
             ["--rescan-interval"],
-            type=_Seconds(min=0.1, max=86400.0),
+            type=settings.Number(min=0.1, max=86400.0),
             default=60.0,
             show_default=True,
             metavar="SECONDS",
@@ -226,7 +204,7 @@ def _command(profiles: Profiles) -> click.Command:
         click.Option(
             ["--http-address"],
             metavar="HOST:PORT",
-            callback=_address,
+            callback=settings.address,
             help="Answer /healthz, /readyz and /metrics there, e.g. 0.0.0.0:8080 in a pod.  "
             "[default: off]",
         ),
@@ -252,31 +230,9 @@ def _command(profiles: Profiles) -> click.Command:
         callback=build,
         help="Kubelet plugin for Dynamic Resource Allocation: publishes the devices of a node as "
         "ResourceSlices and prepares claims for the kubelet.",
-        context_settings={
-            "auto_envvar_prefix": "DRA_DRIVER",
-            "help_option_names": ["-h", "--help"],
-            "max_content_width": 100,
-        },
+        context_settings=settings.context_settings("DRA_DRIVER"),
     )
-    command = click.version_option(package_name="dragoman", prog_name=PROGRAM)(command)
-    for parameter in command.params:
-        if parameter.name == "version":
-            parameter.allow_from_autoenv = False  # type: ignore[attr-defined]
-    return command
-
-
-def _address(
-    ctx: click.Context,  # noqa: ARG001 - click's shape
-    parameter: click.Parameter,  # noqa: ARG001 - click's shape
-    value: str | None,
-) -> tuple[str, int] | None:
-    if not value:
-        return None
-    host, _, port = value.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise InvalidValue(f"--http-address {value!r} is not HOST:PORT, e.g. 127.0.0.1:8080")
-    return host, int(port)
+    return settings.with_version(command, PROGRAM)
 
 
 def _read_file(
@@ -287,27 +243,11 @@ def _read_file(
     """Make the file's content the defaults of all other settings."""
     if path is None:
         return None
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_FILE + 1)
-        if len(content) > _MAX_FILE:
-            raise InvalidValue(f"settings file {path} is larger than {_MAX_FILE} bytes")
-        data = yaml.safe_load(content) or {}
-    except OSError as error:
-        raise InvalidValue(f"cannot read the settings file {path}: {error.strerror}") from error
-    except (yaml.YAMLError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InvalidValue(f"settings file {path} is not valid YAML: {reason}") from error
-    known = {p.name.replace("_", "-") for p in ctx.command.params if p.name}
-    known -= {"config", "option", "version"}
-    unknown = sorted(set(map(str, data)) - known - {"options"}) if isinstance(data, dict) else None
-    if unknown is None or not isinstance(data.get("options") or {}, dict):
+    data = settings.read_file(path)
+    if not isinstance(data, dict) or not isinstance(data.get("options") or {}, dict):
         raise InvalidValue(f"settings file {path}: it and its 'options' must be YAML mappings")
-    if unknown:
-        raise InvalidValue(
-            f"settings file {path}: unknown setting {unknown[0]!r}; "
-            f"known are: {', '.join(sorted(known | {'options'}))}"
-        )
+    known = {p.name.replace("_", "-") for p in ctx.command.params if p.name}
+    settings.check_known(path, data, known - {"config", "option", "version"} | {"options"})
     given = {k: v for k, v in data.items() if k != "options" and v is not None}
     for key, value in given.items():
         if not isinstance(value, str | int | float):

@@ -9,8 +9,7 @@ from typing import Final
 
 import structlog
 
-from dra_driver.adapters import files, kube, kube_slices
-from dra_driver.adapters.metrics import Registry
+from dra_driver.adapters import files, kube, kube_slices, metrics
 from dra_driver.api import Driver
 from dra_driver.config import Settings
 from dra_driver.discovery import Discovery
@@ -43,7 +42,7 @@ class Publication:
     ) -> None:
         s = settings
         self._thread = thread
-        self.measures = Registry()
+        self.measures = metrics.registry()
         self._events = kube_slices.KubeEvents(api, s.driver_name, s.pod_uid or s.node_name)
         slices = kube_slices.KubeSlices(api, s.driver_name, s.node_name)
         offer = Offer(s.driver_name, s.node_name, in_use=cdi_files.devices, measures=self.measures)

@@ -29,9 +29,7 @@ from dra_operator.adapters import (
     inventory,
     kube,
     kube_objects,
-    logs,
     metrics,
-    probes,
     watches,
 )
 from dra_operator.cluster import CLAIMS, PODS, Cluster
@@ -39,6 +37,7 @@ from dra_operator.config import Settings
 from dra_operator.evictions import Evictions, Limits, World
 from dra_operator.handlers import Intake
 from dra_operator.leadership import Leadership
+from dra_service import logs, probes
 
 _log = structlog.get_logger(__name__)
 
@@ -94,7 +93,7 @@ class _Instance:
         self._doubt = threading.Event()
         self._failed = self._asked = False
         self._turned_at = time.monotonic()
-        self._measures = metrics.Registry()
+        self._measures = metrics.registry()
         self._pool = ThreadPoolExecutor(_ATTEMPTS, "attempt")
         api = kube.KubeApi.connect(s.kubeconfig)
         lease = kube_objects.KubeLease(api, s.lease_namespace, s.lease_name)

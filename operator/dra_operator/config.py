@@ -7,7 +7,6 @@ docs/operator.md lists them all.
 
 from __future__ import annotations
 
-import math
 import os
 import socket
 from collections.abc import Sequence
@@ -16,13 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-import yaml
 
 from dra_core import names
 from dra_core.errors import InvalidValue
+from dra_service import settings
 
 PROGRAM: Final = "dra-operator"
-_MAX_FILE: Final = 2**20
 _SECONDS: Final = "SECONDS"
 
 
@@ -48,31 +46,12 @@ class Settings:
     config: Path | None
 
 
-class _Number(click.FloatRange):
-    """A range that NaN, which compares with nothing, is not in."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """As its base class, but finite."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is no finite number.", param, ctx)
-        return number
-
-
 def parse(arguments: Sequence[str]) -> Settings | int:
     """Settings, or 0 if there is nothing to do but what was done: help, version.
 
     Raises InvalidValue with one sentence.
     """
-    try:
-        result = _command().main(list(arguments), prog_name=PROGRAM, standalone_mode=False)
-    except click.UsageError as error:
-        hint = f"(see {PROGRAM} --help)"
-        raise InvalidValue(f"{error.format_message().rstrip('.')} {hint}") from error
-    except click.ClickException as error:
-        raise InvalidValue(error.format_message()) from error
+    result = settings.parsed(_command(), arguments, PROGRAM)
     return result if isinstance(result, Settings) else int(result or 0)
 
 
@@ -90,21 +69,21 @@ def _parameters() -> list[click.Parameter]:
         ),
         click.Option(
             ["--pods-per-second"],
-            type=_Number(min=0.01, max=1000.0),
+            type=settings.Number(min=0.01, max=1000.0),
             default=20.0,
             show_default=True,
             help="At most so many eviction requests a second.",
         ),
         click.Option(
             ["--pool-share"],
-            type=_Number(min=0.0, max=1.0),
+            type=settings.Number(min=0.0, max=1.0),
             default=0.25,
             show_default=True,
             help="At most this part of a pool's pods on their way out for one rule (at least one).",
         ),
         click.Option(
             ["--delete-after"],
-            type=_Number(min=0.0, max=1e9),
+            type=settings.Number(min=0.0, max=1e9),
             metavar=_SECONDS,
             help="Delete a pod whose eviction has not been allowed so long after it was to go, "
             "whatever its PodDisruptionBudget says.  [default: never]",
@@ -117,7 +96,7 @@ def _parameters() -> list[click.Parameter]:
         ),
         click.Option(
             ["--compare-interval"],
-            type=_Number(min=1.0, max=86400.0),
+            type=settings.Number(min=1.0, max=86400.0),
             default=300.0,
             show_default=True,
             metavar=_SECONDS,
@@ -131,7 +110,7 @@ def _parameters() -> list[click.Parameter]:
         click.Option(
             ["--http-address"],
             metavar="HOST:PORT",
-            callback=_address,
+            callback=settings.address,
             help="Answer /healthz, /readyz and /metrics there, e.g. 0.0.0.0:8080.  [default: off]",
         ),
         *_lease_parameters(),
@@ -182,17 +161,9 @@ def _command() -> click.Command:
         epilog="Every flag can stand in the environment (--pool-share: DRA_OPERATOR_POOL_SHARE) "
         "and in the YAML file of --config (pool-share: 0.1). Flags win over the environment, that "
         "over the file.",
-        context_settings={
-            "auto_envvar_prefix": "DRA_OPERATOR",
-            "help_option_names": ["-h", "--help"],
-            "max_content_width": 100,
-        },
+        context_settings=settings.context_settings("DRA_OPERATOR"),
     )
-    command = click.version_option(package_name="dragoman", prog_name=PROGRAM)(command)
-    for parameter in command.params:
-        if parameter.name == "version":
-            parameter.allow_from_autoenv = False  # type: ignore[attr-defined]
-    return command
+    return settings.with_version(command, PROGRAM)
 
 
 def _settings(**values: Any) -> Settings:
@@ -204,20 +175,6 @@ def _settings(**values: Any) -> Settings:
     return Settings(**values)
 
 
-def _address(
-    ctx: click.Context,  # noqa: ARG001 - click's shape
-    parameter: click.Parameter,  # noqa: ARG001 - click's shape
-    value: str | None,
-) -> tuple[str, int] | None:
-    if not value:
-        return None
-    host, _, port = value.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise InvalidValue(f"--http-address {value!r} is not HOST:PORT, e.g. 127.0.0.1:8080")
-    return host, int(port)
-
-
 def _read_file(
     ctx: click.Context,
     parameter: click.Parameter,  # noqa: ARG001 - click's shape
@@ -226,24 +183,12 @@ def _read_file(
     """Make the file's content the defaults of all other settings."""
     if path is None:
         return None
-    try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_FILE + 1)
-        data = yaml.safe_load(content) or {}
-    except OSError as error:
-        raise InvalidValue(f"cannot read the settings file {path}: {error.strerror}") from error
-    except (yaml.YAMLError, RecursionError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InvalidValue(f"settings file {path} is not valid YAML: {reason}") from error
-    if len(content) > _MAX_FILE or not isinstance(data, dict):
-        raise InvalidValue(f"settings file {path} must be a YAML mapping of at most 1 MiB")
+    data = settings.read_file(path)
+    if not isinstance(data, dict):
+        raise InvalidValue(f"settings file {path} must be a YAML mapping")
     known = {_key(p): p for p in ctx.command.params if p.name not in ("config", "version")}
+    settings.check_known(path, data, known)
     for key, value in data.items():
-        if key not in known:
-            listed = ", ".join(sorted(known))
-            raise InvalidValue(
-                f"settings file {path}: unknown setting {key!r}; known are: {listed}"
-            )
         if not isinstance(value, str | int | float | bool | None) and key != "namespace":
             raise InvalidValue(f"settings file {path}: {key} must be one value, not {value!r}")
     ctx.default_map = {known[key].name: value for key, value in data.items()}

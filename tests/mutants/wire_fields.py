@@ -24,11 +24,11 @@ from dra_core import wire  # noqa: E402
 from dra_core.errors import InvalidObject  # noqa: E402
 from dra_core.wire import tables, versions  # noqa: E402
 from dra_core.wire.codec import Field, ListOf, MapOf, Record  # noqa: E402
-from dra_driver.adapters.kube import KubeApi  # noqa: E402
+from dra_service.api_server import ApiServer  # noqa: E402
 from dra_testing import api_page  # noqa: E402
 from dra_testing.in_process import failing  # noqa: E402
-from dra_testing.rows import ROWS  # noqa: E402
 from dra_testing.rows.example import Row  # noqa: E402
+from dra_testing.rows.listing import ROWS  # noqa: E402
 from dra_testing.wire_parts import unknown_parts  # noqa: E402
 
 OBJECTS: Final = ROOT / "tests" / "data" / "wire" / "objects"
@@ -42,7 +42,7 @@ BY_HAND: Final[Mapping[str, tuple[Any, str, str, str]]] = {
     "ResourceSliceList.apiVersion": (documents, "_implied", '"apiVersion": data', '"": data'),
     "ResourceSliceList.kind": (documents, "_objects", 'data.get("kind")', "None"),
     "ResourceSliceList.items": (documents, "_objects", 'data.get("items")', "[]"),
-    "ResourceSliceList.metadata": (KubeApi, "list_all", 'page.get("metadata")', "None"),
+    "ResourceSliceList.metadata": (ApiServer, "pages", 'page.get("metadata")', "None"),
     **{
         f"DeviceAttribute.{kind}": (
             tables._Attribute,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dra_driver.adapters.metrics import Registry
+from dra_driver.adapters import metrics
 
 
 def test_counters_and_gauges_with_labels() -> None:
-    registry = Registry()
+    registry = metrics.registry()
     registry.add("writes_total", verb="create")
     registry.add("writes_total", verb="create")
     registry.add("writes_total", verb="update")
@@ -31,4 +31,4 @@ def test_counters_and_gauges_with_labels() -> None:
 
 def test_a_number_that_nobody_described_is_a_bug() -> None:
     with pytest.raises(KeyError):
-        Registry().add("surprises_total")
+        metrics.registry().add("surprises_total")

@@ -12,7 +12,7 @@ from dra_core.model.slices import Nodes, Pool, PublishedSlice
 from dra_core.model.taints import DeviceTaint
 from dra_core.names import DeviceName, DriverName, NodeName, PoolName
 from dra_core.quantity import Quantity
-from dra_driver.adapters.metrics import Registry
+from dra_driver.adapters import metrics
 from dra_driver.discovery import Found
 from dra_driver.offer import Offer
 
@@ -26,7 +26,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.in_use: set[str] = set()
-        self.registry = Registry()
+        self.registry = metrics.registry()
         self.offer = Offer(
             DriverName("gpu.example.com"),
             NodeName("n1"),

@@ -14,7 +14,7 @@ from dra_core.errors import ApiUnavailable
 from dra_core.model.devices import Device
 from dra_core.model.slices import Pool, PublishedSlice
 from dra_core.names import DeviceName, DriverName, NodeName, PoolName
-from dra_driver.adapters.metrics import Registry
+from dra_driver.adapters import metrics
 from dra_driver.discovery import Found
 from dra_driver.offer import Offer
 from dra_driver.pacing import (
@@ -116,7 +116,7 @@ class Stand:
     def __init__(self) -> None:
         self.now = 1000.0
         self.api = Memory()
-        measures = Registry()
+        measures = metrics.registry()
         offer = Offer(DRIVER, NODE, in_use=list, measures=measures)
         self.publisher = Publisher(
             DRIVER,

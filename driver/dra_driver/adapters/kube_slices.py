@@ -15,8 +15,9 @@ import structlog
 from dra_core import wire
 from dra_core.errors import ApiConflict, ApiError, ApiNotFound, ApiUnavailable
 from dra_core.names import DriverName, NodeName
-from dra_driver.adapters.kube import JSON, KubeApi
+from dra_driver.adapters.kube import KubeApi
 from dra_driver.ports import Changed, Listed, Scope
+from dra_service.api_server import JSON
 
 _log = structlog.get_logger(__name__)
 

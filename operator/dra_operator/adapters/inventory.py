@@ -8,8 +8,9 @@ from typing import Final
 
 from dra_core.errors import ApiNotFound
 from dra_core.wire.versions import GROUP, VERSIONS
-from dra_operator.adapters.kube import JSON, METADATA_ONLY, KubeApi
+from dra_operator.adapters.kube import METADATA_ONLY, KubeApi
 from dra_operator.cluster import CLAIMS, PODS, RULES, SLICES
+from dra_service.api_server import JSON
 
 #: Kinds by plural, those of ``resource.k8s.io``.
 _KINDS: Final[Mapping[str, str]] = {

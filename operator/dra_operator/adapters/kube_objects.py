@@ -16,9 +16,10 @@ from dra_core.errors import ApiError, ApiNotFound, ApiUnavailable
 from dra_core.eviction import Cause
 from dra_core.model.usage import Pod
 from dra_core.wire import lean
-from dra_operator.adapters.kube import JSON, STRATEGIC, KubeApi
+from dra_operator.adapters.kube import STRATEGIC, KubeApi
 from dra_operator.cluster import RULES, SLICES
 from dra_operator.ports import EvictionRefused, LeaseRecord
+from dra_service.api_server import JSON
 
 _log = structlog.get_logger(__name__)
 

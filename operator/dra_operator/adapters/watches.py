@@ -22,7 +22,7 @@ import structlog
 from dra_core.errors import ApiError
 from dra_operator import handlers
 from dra_operator.adapters.inventory import Inventory, Survey
-from dra_operator.adapters.kube import USER_AGENT, KubeApi
+from dra_operator.adapters.kube import KubeApi
 from dra_operator.cluster import RULES
 from dra_operator.handlers import Intake
 from dra_operator.ports import Measures
@@ -211,7 +211,7 @@ class Watches:
 
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._api.tls()),
-            headers={"User-Agent": USER_AGENT},
+            headers={"User-Agent": self._api.AGENT},
             middlewares=(authorize,),
         )
-        return kopf.AiohttpSession(server=self._api.server, aiohttp_session=session)
+        return kopf.AiohttpSession(server=self._api.url, aiohttp_session=session)

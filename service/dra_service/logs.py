@@ -1,7 +1,7 @@
 """Logs: structured, JSON where a machine reads them, readable on a terminal.
 
 debug    what helps to follow a single call
-info     something happened that an admin may look for: published, prepared, registered
+info     something happened that an admin may look for: published, prepared, evicted, leading
 warning  it did not work and will be tried again, or works with less than was asked for
 error    it did not work and someone has to do something
 """
@@ -70,3 +70,25 @@ def configure(level: str, log_format: LogFormat) -> None:
         logger_factory=_Lines,
         cache_logger_on_first_use=True,
     )
+
+
+class _Bridge(logging.Handler):
+    """Hands records of libraries (kopf, asyncio) on; their text is all there is to them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One record."""
+        if "OS signals are ignored" in record.getMessage():
+            return  # kopf runs in a thread of its own; signals are handled by the program
+        # kopf calls an error what it tries again, as every request that fails.
+        level = record.levelno if record.exc_info else min(record.levelno, logging.WARNING)
+        log = structlog.get_logger(record.name)
+        log.log(level, record.getMessage(), exc_info=record.exc_info or None)
+
+
+def bridge(*names: str) -> None:
+    """Warnings and errors of these libraries go the same way; events about objects do not."""
+    for name in names:
+        logger = logging.getLogger(name)
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+        logger.handlers = [_Bridge()]

@@ -1,0 +1,1 @@
+"""What long-running programs share: settings, logs, probes, metrics, requests to an API server."""
