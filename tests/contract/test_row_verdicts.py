@@ -15,7 +15,6 @@ import pytest
 
 from dra_core.validation.problems import ErrorType
 from dra_core.wire.dropped import dropped_fields
-from dra_testing.rows import ROWS
 from dra_testing.rows.example import (
     DROPPED,
     MALFORMED,
@@ -25,6 +24,7 @@ from dra_testing.rows.example import (
     Row,
     cases,
 )
+from dra_testing.rows.listing import ROWS
 from dra_testing.rows.slices import NODE, OTHER_NODE
 from dra_testing.verdicts import Judge, Verdict, nodes, path_of, update_verdict
 from testcluster.cluster import Cluster

@@ -23,7 +23,6 @@ from dra_core.validation.problems import ErrorType, Problem
 from dra_core.validation.servers import GATES, Server
 from dra_core.wire.dropped import dropped_fields
 from dra_driver.adapters.kube import KubeApi
-from dra_testing.rows import ROWS
 from dra_testing.rows.example import (
     DROPPED,
     GONE,
@@ -40,6 +39,7 @@ from dra_testing.rows.example import (
     at,
     cases,
 )
+from dra_testing.rows.listing import ROWS
 
 JSON = dict[str, Any]
 SERVERS = {minor: Server(minor, dict.fromkeys(GATES[minor], True)) for minor in MINORS}
@@ -171,7 +171,7 @@ class Pages(KubeApi):
 
     def __init__(self, *pages: JSON) -> None:
         super().__init__(kubernetes.client.Configuration())
-        self.pages = list(pages)
+        self.answers = list(pages)
         self.asked: list[dict[str, str]] = []
 
     def request(
@@ -180,9 +180,12 @@ class Pages(KubeApi):
         path: str,  # noqa: ARG002
         query: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | None = None,  # noqa: ARG002
+        *,
+        content: str = "",  # noqa: ARG002
+        accept: str = "",  # noqa: ARG002
     ) -> JSON:
         self.asked.append(dict(query or {}))
-        return self.pages.pop(0)
+        return self.answers.pop(0)
 
 
 LISTS = ["apiVersion", "items", "kind", "metadata"]

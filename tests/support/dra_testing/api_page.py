@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from dra_testing.rows import ROWS
+from dra_testing.rows.listing import ROWS
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "api-fields.md"
