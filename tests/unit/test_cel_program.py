@@ -212,3 +212,23 @@ def test_both_forms_of_capacity() -> None:
     for capacity in ("2Gi", {"value": "2Gi"}):
         subject = from_data({"driver": "a.io", "capacity": {"memory": capacity}})
         assert program.matches(subject.input)
+
+
+def joined(times: int) -> str:
+    """Makes lists of 200,000 to 1,000,000 items for the cost of one: 2.8 million, so often."""
+    return f"[lists.range(200000)].all(l, {times * [0]}.all(x, (l + l + l + l + l).size() > 0))"
+
+
+def test_copies_are_counted_for_each_evaluation_by_itself() -> None:
+    clock = Clock()
+    program = compile_selector(joined(2))
+    for _ in range(2):
+        assert program.matches(device(), clock)
+        assert program.evaluate(device(), clock=clock).error is None
+
+
+def test_too_many_copies_end_an_evaluation() -> None:
+    program = compile_selector(joined(4))
+    with pytest.raises(CostExceeded, match="items were copied"):
+        program.matches(device())
+    assert isinstance(program.evaluate(device()).error, CostExceeded)

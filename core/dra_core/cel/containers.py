@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from dra_core.cel.lexer import NAME, QUOTED
@@ -60,8 +61,9 @@ class _Container(Frame):
         reading.operands.nodes.append((node, self._height))
         return True
 
+    @abstractmethod
     def _node(self, number: int) -> Node:
-        raise NotImplementedError
+        """Of what was read."""
 
 
 class Items(_Container):

@@ -18,7 +18,7 @@ _WEIGHT: Final = 4
 
 
 class Clock:
-    """Counts the iterations of one evaluation and ends it when its time is over.
+    """Counts the iterations of evaluations, one after another, and ends them when time is over.
 
     ``now`` gives seconds that never go back, ``until`` is such a time; without them it never ends.
     """
@@ -29,6 +29,10 @@ class Clock:
         self._now = now
         self._until = until
         self._count = 0
+        self._copied = 0
+
+    def begin(self) -> None:
+        """An evaluation begins: what others copied is none of its business."""
         self._copied = 0
 
     def made(self, value: object) -> None:
@@ -56,5 +60,5 @@ class Clock:
     def tick(self) -> None:
         """One iteration. Errors: ``DeadlineExceeded``."""
         self._count += 1
-        if self._count % FREQUENCY == 0 and self._now is not None and self._now() > self._until:
-            raise DeadlineExceeded("operation interrupted: the deadline is over")
+        if self._count % FREQUENCY == 0:
+            self.check()

@@ -6,16 +6,16 @@ metered, see ``meter``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final
 
 from dra_core.cel.deadline import Clock
+from dra_core.cel.fast_paths import Env, Run, from_start, plain_keys, plain_path
 from dra_core.cel.faults import EvalError, no_such_overload
-from dra_core.cel.lookup import as_key, at, find
 from dra_core.cel.meter import Recount, call_charge, charged, equality_charge
-from dra_core.cel.operations import UNSET, given, is_empty, is_member, iterated, made, put
+from dra_core.cel.operations import UNSET, given, is_empty, is_member, iterated, made, put, unequal
 from dra_core.cel.plan import (
     Attribute,
     AttributeStep,
@@ -32,7 +32,6 @@ from dra_core.cel.plan import (
     NotFalseStep,
     ObjectStep,
     OrStep,
-    Qualifier,
     Relative,
     Slots,
     Step,
@@ -40,16 +39,11 @@ from dra_core.cel.plan import (
 )
 from dra_core.cel.tracker import LIST, MAP, OBJECT
 from dra_core.cel.values import (
-    NONE,
     Map,
     Optional,
     Value,
     equal,
 )
-
-#: The variables of a run by slot, then its meter and its clock.
-Env = list[Any]
-Run = Callable[[Env], Value]
 
 
 class Raised:
@@ -135,18 +129,18 @@ class _Compiler:
         self.fixed += 1 + len(attribute.qualifiers)
         if isinstance(attribute, Conditional):
             return self._conditional(attribute)
-        keys = _plain_keys(attribute.qualifiers)
+        keys = plain_keys(attribute.qualifiers)
         if isinstance(attribute, Variable):
             if attribute.accu is None:
                 slot = attribute.slot
                 if keys is not None:
-                    return _plain_path(slot, keys)
-                return _qualified(itemgetter(slot), self._qualifiers(attribute))
+                    return plain_path(slot, keys)
+                return from_start(itemgetter(slot), self._qualifiers(attribute))
             start = self._accumulator(attribute.accu)
         else:
             assert isinstance(attribute, Relative)  # noqa: S101
             start = self.run(attribute.operand)
-        return _qualified(start, self._qualifiers(attribute)) if attribute.qualifiers else start
+        return from_start(start, self._qualifiers(attribute)) if attribute.qualifiers else start
 
     def _accumulator(self, slots: Slots) -> Run:
         slot, grows, init = slots.accu, slots.grows, self._inits[slots.accu]
@@ -221,11 +215,11 @@ class _Compiler:
         self.fixed += most
         if cost is not None:
             self._metered += 1
-            return charged(_unequal if step.negated else equal, cost, runs, copies=False)
+            return charged(unequal if step.negated else equal, cost, runs, copies=False)
         if not step.negated:
             return lambda env: equal(left(env), right(env))
 
-        return lambda env: _unequal(left(env), right(env))
+        return lambda env: unequal(left(env), right(env))
 
     def _call(self, step: CallStep) -> Run:
         call = step.call
@@ -381,13 +375,6 @@ class _Compiler:
         return fold
 
 
-def _unequal(left: Value, right: Value) -> bool:
-    try:
-        return not equal(left, right)
-    except EvalError:
-        return True  # what cannot be compared is not equal
-
-
 def _copying(call: Callable[..., Value], left: Run, right: Run) -> Run:
     def copying(env: Env) -> Value:
         value = call(left(env), right(env))
@@ -408,57 +395,3 @@ def started(init: Run, env: Env) -> Value:
         return init(env)
     except EvalError as error:
         return Raised(error)
-
-
-def _plain_keys(qualifiers: Iterable[Qualifier]) -> list[str] | None:
-    """The keys of a path of nothing but names."""
-    keys = []
-    for one in qualifiers:
-        if one.attribute is not None or one.optional or one.test or type(one.value) is not str:
-            return None
-        keys.append(one.value)
-    return keys
-
-
-def _plain_path(slot: int, keys: list[str]) -> Run:
-    def path(env: Env) -> Value:
-        value = env[slot]
-        if type(value) is Optional:
-            return qualified(value, [(False, False, key, None) for key in keys], env)
-        for key in keys:
-            if type(value) is Map and (found := value.entries.get(key)) is not None:
-                value = found[1]
-            else:
-                value = at(value, key)
-        return value
-
-    return path if keys else itemgetter(slot)
-
-
-def _qualified(start: Run, qualifiers: list[tuple[bool, bool, Value, Run | None]]) -> Run:
-    return lambda env: qualified(start(env), qualifiers, env)
-
-
-def qualified(
-    value: Value, qualifiers: list[tuple[bool, bool, Value, Run | None]], env: Env
-) -> Value:
-    """Follow a path. From the first optional part on, what is not there makes the whole empty."""
-    through = type(value) is Optional
-    if through:
-        if not value.has_value:
-            return value
-        value = value.value
-    for optional, test, constant, run in qualifiers:
-        key = constant if run is None else as_key(run(env))
-        through = through or optional
-        if through or test:
-            found = find(value, key)
-            if not through:
-                value = found is not None
-            elif found is None:
-                return NONE
-            else:
-                value = found[0]
-        else:
-            value = at(value, key)
-    return Optional(has_value=True, value=value) if through else value

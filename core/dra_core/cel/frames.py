@@ -140,6 +140,10 @@ class Else(Frame):
     def __init__(self, at: int) -> None:
         self._at = at
 
+    def end(self, reading: Reading, sign: str) -> bool:
+        """It has no end of its own: whoever meets one finishes it first."""
+        reading.unexpected(self.wanted)
+
     def finish(self, reading: Reading) -> None:
         """The three parts become one value."""
         operands = reading.operands

@@ -54,7 +54,7 @@ def equality_charge(step: EqualStep) -> tuple[int, Coster | None]:
 
     The shorter side is read, so that a constant says how much that can be.
     """
-    cost = coster(*(("_!=_", "not_equals") if step.negated else ("_==_", "equals")))
+    cost = coster(step.function, step.overload)
     for arg in step.args:
         if isinstance(arg, ConstStep):
             return max(1, cost([arg.value, arg.value], None)), None

@@ -10,7 +10,7 @@ from dra_core.cel.faults import EvalError
 from dra_core.cel.library.bounds import check_items
 from dra_core.cel.library.two_variable import insert_in_place, merge_in_place
 from dra_core.cel.plan import ObjectStep
-from dra_core.cel.values import Map, Optional, Value, key_of, type_of
+from dra_core.cel.values import Map, Optional, Value, equal, key_of, type_of
 
 #: An accumulator that was not read yet.
 UNSET: Final = object()
@@ -19,6 +19,14 @@ UNSET: Final = object()
 def is_empty(value: Value) -> bool:
     """Whether a first value is a container to which a loop may add in place."""
     return (type(value) is list or type(value) is Map) and not value
+
+
+def unequal(left: Value, right: Value) -> bool:
+    """``!=``: what cannot be compared is not equal."""
+    try:
+        return not equal(left, right)
+    except EvalError:
+        return True
 
 
 def given(value: Value) -> bool:

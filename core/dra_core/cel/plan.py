@@ -139,6 +139,16 @@ class EqualStep(Step):
     args: list[Step]
     negated: bool
 
+    @property
+    def function(self) -> str:
+        """As in :class:`CallStep`."""
+        return "_!=_" if self.negated else "_==_"
+
+    @property
+    def overload(self) -> str:
+        """As in :class:`CallStep`."""
+        return "not_equals" if self.negated else "equals"
+
 
 @dataclass(slots=True, eq=False)
 class CallStep(Step):

@@ -80,7 +80,7 @@ class Program:
     def max_cost(self) -> int:
         """The most that one evaluation can cost, estimated without a device, in cost units."""
         if self._max_cost is None:
-            self._max_cost = deep(lambda: estimate_cost(self._checked, self._environment).max)
+            self._max_cost = estimate_cost(self._checked, self._environment).max
         return self._max_cost
 
     @property
@@ -110,13 +110,11 @@ class Program:
             fast = self._fast
             if fast is None:
                 fast = self._fast = deep(lambda: compiled(self._plan.root))
-            env: list[Any] = [None] * (self._plan.size + 2)
-            env[0], env[-2], env[-1] = device.value, Meter(fast.outside), clock or Clock()
             try:
                 try:
-                    return fast.run(env)
+                    return fast.run(self._begun(device, Meter(fast.outside), clock))
                 except RecursionError:
-                    return deep(lambda: fast.run(env))
+                    return deep(lambda: fast.run(self._begun(device, Meter(fast.outside), clock)))
             except Recount:
                 pass
         outcome = self.evaluate(device, clock=clock)
@@ -134,15 +132,23 @@ class Program:
         if run is None:
             run = self._tracked = deep(lambda: tracked(self._plan.root))
         tracker = Tracker(limit)
-        env: list[Any] = [None] * (self._plan.size + 2)
-        env[0], env[-2], env[-1] = device.value, tracker, clock or Clock()
         try:
-            value = deep(lambda: run(env), before=tracker.reset)
+            value = deep(lambda: run(self._begun(device, tracker, clock)), before=tracker.reset)
         except EvaluationFailed as error:
             return Outcome(tracker.cost, error=error)
         if type(value) is Failure:
             return Outcome(tracker.cost, error=value.error)
         return Outcome(tracker.cost, value)
+
+    def _begun(
+        self, device: DeviceInput, counter: Meter | Tracker, clock: Clock | None
+    ) -> list[Any]:
+        """The variables at the start of an evaluation, then what counts, then the clock."""
+        clock = clock or Clock()
+        clock.begin()
+        env: list[Any] = [None] * (self._plan.size + 2)
+        env[0], env[-2], env[-1] = device.value, counter, clock
+        return env
 
     def offset(self, node: int) -> int | None:
         """Where an expression, ``EvaluationFailed.node``, stands in the text, in code points."""

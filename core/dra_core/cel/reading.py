@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar, NoReturn
 
 from dra_core.cel import lexer
@@ -10,7 +11,7 @@ from dra_core.cel.lexer import BAD, END, Word
 from dra_core.cel.operands import Operands
 
 
-class Frame:
+class Frame(ABC):
     """Something that is open: a bracket, a call, the parts of a ``?:``."""
 
     __slots__ = ()
@@ -18,13 +19,13 @@ class Frame:
     #: What may follow a value here besides an operator.
     wanted: ClassVar[str]
 
+    @abstractmethod
     def end(self, reading: Reading, sign: str) -> bool | None:
         """A comma, colon, closing bracket or the end (an empty sign) comes after a value.
 
         Answers whether a value was read now, ``False`` when another one is expected, ``None`` when
         everything was read; what does not fit here is ``reading.unexpected``.
         """
-        raise NotImplementedError
 
 
 class Reading:

@@ -45,6 +45,17 @@ class Overload:
         return bool(self.type_params)
 
 
+def member(
+    identifier: str,
+    function: str,
+    params: tuple[Type, ...],
+    result: Type,
+    call: Callable[..., Any],
+) -> Overload:
+    """An overload of a member function."""
+    return Overload(identifier, function, params, result, call, member=True)
+
+
 def _parameters(of: Type) -> Iterator[Type]:
     if of.kind is Kind.PARAM:
         yield of

@@ -12,13 +12,11 @@ count, after one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 from typing import Any
 
-from dra_core.cel.call_costs import coster
 from dra_core.cel.deadline import Clock
 from dra_core.cel.faults import EvalError, no_such_overload
-from dra_core.cel.operations import UNSET, given, is_member, iterated, made, put
+from dra_core.cel.operations import UNSET, is_member, iterated, made, unequal
 from dra_core.cel.plan import (
     AttributeStep,
     CallStep,
@@ -36,9 +34,21 @@ from dra_core.cel.plan import (
     Step,
     identifier,
 )
+from dra_core.cel.tracked_calls import (
+    all_values,
+    any_arity,
+    binary,
+    both_values,
+    called,
+    charging,
+    identifiers,
+    placed,
+    unary,
+)
+from dra_core.cel.tracked_lists import construct, gathered, in_parts, list_of, map_of
 from dra_core.cel.tracked_paths import Env, Paths, Run
 from dra_core.cel.tracker import LIST, MAP, OBJECT, Failure, Tracker
-from dra_core.cel.values import Map, Optional, Value, equal
+from dra_core.cel.values import Optional, Value, equal
 
 
 def tracked(step: Step) -> Run:
@@ -70,13 +80,13 @@ class _Compiler:
 
     def _logic(self, step: LogicStep) -> Run:
         runs = [self.run(term) for term in step.terms]
-        terms = _identifiers(step.terms)
+        terms = identifiers(step.terms)
         own, decided_by = step.id, step.decided_by
 
         def logic(env: Env) -> Value:
             value = decided(runs, env, decided_by)
             if type(value) is Failure:
-                _placed(value.error, own)
+                placed(value.error, own)
             tracker: Tracker = env[-2]
             for term in terms:
                 tracker.drop(term)
@@ -87,15 +97,14 @@ class _Compiler:
 
     def _equal(self, step: EqualStep) -> Run:
         left, right = (self.run(arg) for arg in step.args)
-        compare = _unequal if step.negated else _equal
-        function = ("_!=_", "not_equals") if step.negated else ("_==_", "equals")
-        charge, own = _charge(step.id, *function, step.args), step.id
+        compare = unequal if step.negated else _equal
+        charge, own = charging(step.id, step.function, step.overload, step.args), step.id
 
         def equality(env: Env) -> Value:
             a, b = left(env), right(env)
             value = a if type(a) is Failure else b if type(b) is Failure else compare(a, b)
             if type(value) is Failure:
-                _placed(value.error, own)
+                placed(value.error, own)
             charge(env, value)
             return value
 
@@ -103,26 +112,26 @@ class _Compiler:
 
     # -- calls -------------------------------------------------------------------------------------
     def _call(self, step: CallStep) -> Run:
-        charge = _charge(step.id, step.function, step.overload, step.args)
+        charge = charging(step.id, step.function, step.overload, step.args)
         runs = [self.run(arg) for arg in step.args]
         if len(runs) == 1:
-            return _unary(step, runs[0], charge)
+            return unary(step, runs[0], charge)
         if step.eager:
-            return _binary(step, runs[0], runs[1], charge)
-        return _any_arity(step, runs, charge)
+            return binary(step, runs[0], runs[1], charge)
+        return any_arity(step, runs, charge)
 
     def _grow(self, step: GrowStep) -> Run:
         slot, call, grow, own = step.slots.grows, step.call, step.grow, step.id
-        charge = _charge(step.id, step.function, step.overload, step.args)
+        charge = charging(step.id, step.function, step.overload, step.args)
         runs = [self.run(arg) for arg in step.args]
-        gather = _both_values if step.eager else _all_values
+        gather = both_values if step.eager else all_values
 
         def grown(env: Env) -> Value:
             value = gather(runs, env)
             if type(value) is not Failure:
                 grows = env[slot]
                 args = (call, *value) if grows else value
-                value = _called(grow if grows else call, args, own)
+                value = called(grow if grows else call, args, own)
                 if not grows:
                     env[-1].made(value)
             charge(env, value)
@@ -132,7 +141,7 @@ class _Compiler:
 
     def _not_false(self, step: NotFalseStep) -> Run:
         run = self.run(step.args[0])
-        charge = _charge(step.id, step.function, step.overload, step.args)
+        charge = charging(step.id, step.function, step.overload, step.args)
 
         def not_false(env: Env) -> Value:
             value = run(env)
@@ -174,12 +183,12 @@ class _Compiler:
     # -- containers --------------------------------------------------------------------------------
     def _list(self, step: ListStep) -> Run:
         runs = [self.run(item) for item in step.items]
-        optional, own, items = step.optional, step.id, _identifiers(step.items)
-        parts = [] if optional else _parts(step.items, runs)
+        optional, own, items = step.optional, step.id, identifiers(step.items)
+        parts = [] if optional else in_parts(step.items, runs)
 
         def listed(env: Env) -> Value:
-            value = _gathered(parts, env) if parts else _listed(runs, optional, env)
-            _construct(env[-2], items, LIST, own, value)
+            value = gathered(parts, env) if parts else list_of(runs, optional, env)
+            construct(env[-2], items, LIST, own, value)
             return value
 
         return listed
@@ -188,25 +197,25 @@ class _Compiler:
         pairs = list(zip(step.keys, step.values, strict=True))
         runs = [(self.run(key), self.run(value)) for key, value in pairs]
         optional, own = step.optional, step.id
-        items = _identifiers([part for pair in pairs for part in pair])
+        items = identifiers([part for pair in pairs for part in pair])
 
         def mapped(env: Env) -> Value:
-            value = _mapped(runs, optional, env)
-            _construct(env[-2], items, MAP, own, value)
+            value = map_of(runs, optional, env)
+            construct(env[-2], items, MAP, own, value)
             return value
 
         return mapped
 
     def _object(self, step: ObjectStep) -> Run:
         runs = [self.run(value) for value in step.values]
-        own, items = step.id, _identifiers(step.values)
+        own, items = step.id, identifiers(step.values)
 
         def constructed(env: Env) -> Value:
-            values: Value = _all_values(runs, env)
+            values: Value = all_values(runs, env)
             if type(values) is not Failure:
-                values = _called(lambda: made(step, values), (), own)
+                values = called(lambda: made(step, values), (), own)
                 env[-1].converted(values)
-            _construct(env[-2], items, OBJECT, own, values)
+            construct(env[-2], items, OBJECT, own, values)
             return values
 
         return constructed
@@ -227,7 +236,7 @@ class _Compiler:
             try:
                 items = iterated(items, pairs=pairs)
             except EvalError as error:
-                return Failure(_placed(error, own))
+                return Failure(placed(error, own))
             env[accu], env[grows] = UNSET, False
             clock: Clock = env[-1]
             for item in items:
@@ -261,115 +270,6 @@ def _constant(step: ConstStep) -> Run:
     return constant
 
 
-def _identifiers(steps: Sequence[Step]) -> tuple[int, ...]:
-    return tuple(identifier(step) for step in steps)
-
-
-def _charge(
-    own: int, function: str, overload: str, args: Sequence[Step]
-) -> Callable[[Env, Value], None]:
-    """What happens to the count when a call has given its value."""
-    cost = coster(function, overload)
-    steps = _identifiers(args)
-
-    def charge(env: Env, value: Value) -> None:
-        tracker: Tracker = env[-2]
-        values = tracker.take(steps)
-        if values is not None:
-            tracker.cost += cost(values, value)
-        tracker.push(own, value)
-
-    return charge
-
-
-def _unary(step: CallStep, run: Run, charge: Callable[[Env, Value], None]) -> Run:
-    call, own, copies = step.call, step.id, step.copies
-
-    def unary(env: Env) -> Value:
-        value = run(env)
-        if type(value) is not Failure:
-            try:
-                value = call(value)
-                if copies:
-                    env[-1].made(value)
-            except EvalError as error:
-                value = Failure(_placed(error, own))
-        charge(env, value)
-        return value
-
-    return unary
-
-
-def _binary(step: CallStep, left: Run, right: Run, charge: Callable[[Env, Value], None]) -> Run:
-    call, own, copies = step.call, step.id, step.copies
-
-    def binary(env: Env) -> Value:
-        a, b = left(env), right(env)
-        if type(a) is Failure:
-            value = a
-        elif type(b) is Failure:
-            value = b
-        else:
-            try:
-                value = call(a, b)
-                if copies:
-                    env[-1].made(value)
-            except EvalError as error:
-                value = Failure(_placed(error, own))
-        charge(env, value)
-        return value
-
-    return binary
-
-
-def _any_arity(step: CallStep, runs: Sequence[Run], charge: Callable[[Env, Value], None]) -> Run:
-    call, own, copies = step.call, step.id, step.copies
-
-    def function(env: Env) -> Value:
-        values = _all_values(runs, env)
-        if type(values) is not Failure:
-            values = _called(call, values, own)
-            if copies:
-                env[-1].made(values)
-        charge(env, values)
-        return values
-
-    return function
-
-
-def _all_values(runs: Sequence[Run], env: Env) -> Value:
-    """The values of arguments, or the first failure: those after it are not evaluated."""
-    values = []
-    for run in runs:
-        value = run(env)
-        if type(value) is Failure:
-            return value
-        values.append(value)
-    return values
-
-
-def _both_values(runs: Sequence[Run], env: Env) -> Value:
-    """The values of both arguments, or the first failure: the second is evaluated all the same."""
-    values = [run(env) for run in runs]
-    return next((value for value in values if type(value) is Failure), values)
-
-
-def _called(call: Callable[..., Value], args: Sequence[Value], own: int) -> Value:
-    for arg in args:
-        if type(arg) is Failure:
-            return arg
-    try:
-        return call(*args)
-    except EvalError as error:
-        return Failure(_placed(error, own))
-
-
-def _placed(error: EvalError, own: int) -> EvalError:
-    """Remember where an error came up, the innermost place first."""
-    error.node = error.node or own
-    return error
-
-
 def decided(runs: Sequence[Run], env: Env, decided_by: bool) -> Value:
     """``&&`` or ``||``: the first value that decides, else the first failure, else the other."""
     failure: Failure | None = None
@@ -387,100 +287,3 @@ def _equal(left: Value, right: Value) -> Value:
         return equal(left, right)
     except EvalError as error:
         return Failure(error)
-
-
-def _unequal(left: Value, right: Value) -> Value:
-    try:
-        return not equal(left, right)
-    except EvalError:
-        return True  # what cannot be compared is not equal
-
-
-#: The values of some items of a list, or a failure.
-_Part = Callable[[Env], "list[Value] | Failure"]
-
-
-def _parts(items: Sequence[Step], runs: Sequence[Run]) -> list[_Part]:
-    """The items of a list, constants that follow each other as one; none if there are few."""
-    parts: list[_Part] = []
-    for constant, group in groupby(zip(items, runs, strict=True), key=_is_constant):
-        pairs = list(group)
-        if constant:
-            parts.append(_constants([item for item, _ in pairs]))
-        else:
-            parts += [_one(run) for _, run in pairs]
-    return parts if 2 * len(parts) < len(items) else []
-
-
-def _is_constant(item: tuple[Step, Run]) -> bool:
-    return type(item[0]) is ConstStep
-
-
-def _constants(items: Sequence[Step]) -> _Part:
-    steps = _identifiers(items)
-    values = [item.value for item in items if isinstance(item, ConstStep)]
-
-    def constants(env: Env) -> list[Value]:
-        env[-2].push_all(steps, values)
-        return values
-
-    return constants
-
-
-def _one(run: Run) -> _Part:
-    def one(env: Env) -> list[Value] | Failure:
-        value = run(env)
-        return value if type(value) is Failure else [value]
-
-    return one
-
-
-def _gathered(parts: Sequence[_Part], env: Env) -> Value:
-    values: list[Value] = []
-    for part in parts:
-        some = part(env)
-        if type(some) is Failure:
-            return some
-        values += some  # type: ignore[arg-type]
-    return values
-
-
-def _listed(runs: Sequence[Run], optional: frozenset[int], env: Env) -> Value:
-    values = []
-    for place, run in enumerate(runs):
-        value = run(env)
-        if type(value) is Failure:
-            return value
-        if place in optional:
-            try:
-                if not given(value):
-                    continue
-            except EvalError as error:
-                return Failure(error)
-            value = value.value
-        values.append(value)
-    return values
-
-
-def _mapped(runs: Sequence[tuple[Run, Run]], optional: frozenset[int], env: Env) -> Value:
-    entries: dict[Any, tuple[Value, Value]] = {}
-    for place, (key_run, value_run) in enumerate(runs):
-        key = key_run(env)
-        if type(key) is Failure:
-            return key
-        value = value_run(env)
-        if type(value) is Failure:
-            return value
-        try:
-            put(entries, key, value, optional=place in optional)
-        except EvalError as error:
-            return Failure(error)
-    return Map(entries)
-
-
-def _construct(tracker: Tracker, items: tuple[int, ...], cost: int, own: int, value: Value) -> None:
-    if type(value) is Failure:
-        _placed(value.error, own)
-    tracker.take(items)
-    tracker.cost += cost
-    tracker.push(own, value)

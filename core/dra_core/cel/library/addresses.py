@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 from dra_core.cel import celtypes
 from dra_core.cel.celtypes import BOOL, CIDR, INT, IP, STRING, Type
 from dra_core.cel.faults import EvalError, no_such_overload
-from dra_core.cel.signatures import Overload
+from dra_core.cel.signatures import Overload, member
 from dra_core.cel.values import Value, register_equality
 
 _BITS: Final = {4: 32, 6: 128}
@@ -196,52 +196,42 @@ def _function(
     return Overload(identifier, function, (of,), result, call)
 
 
-def _member(
-    identifier: str,
-    function: str,
-    params: tuple[Type, ...],
-    result: Type,
-    call: Callable[..., Value],
-) -> Overload:
-    return Overload(identifier, function, params, result, call, member=True)
-
-
 IPS: Final[tuple[Overload, ...]] = (
     _function("string_to_ip", "ip", STRING, IP, parse_ip),
-    _member("ip_family", "family", (IP,), INT, lambda address: address.family),
+    member("ip_family", "family", (IP,), INT, lambda address: address.family),
     _function("ip_is_canonical", "ip.isCanonical", STRING, BOOL, _is_canonical),
-    _member("ip_is_unspecified", "isUnspecified", (IP,), BOOL, _is_unspecified),
-    _member("ip_is_loopback", "isLoopback", (IP,), BOOL, _is_loopback),
-    _member(
+    member("ip_is_unspecified", "isUnspecified", (IP,), BOOL, _is_unspecified),
+    member("ip_is_loopback", "isLoopback", (IP,), BOOL, _is_loopback),
+    member(
         "ip_is_link_local_multicast", "isLinkLocalMulticast", (IP,), BOOL, _is_link_local_multicast
     ),
-    _member("ip_is_link_local_unicast", "isLinkLocalUnicast", (IP,), BOOL, _is_link_local_unicast),
-    _member("ip_is_global_unicast", "isGlobalUnicast", (IP,), BOOL, _is_global_unicast),
+    member("ip_is_link_local_unicast", "isLinkLocalUnicast", (IP,), BOOL, _is_link_local_unicast),
+    member("ip_is_global_unicast", "isGlobalUnicast", (IP,), BOOL, _is_global_unicast),
     _function("is_ip", "isIP", STRING, BOOL, _reads(parse_ip)),
     _function("ip_to_string", "string", IP, STRING, str),
 )
 
 CIDRS: Final[tuple[Overload, ...]] = (
     _function("string_to_cidr", "cidr", STRING, CIDR, parse_cidr),
-    _member(
+    member(
         "cidr_contains_ip_string",
         "containsIP",
         (CIDR, STRING),
         BOOL,
         lambda network, text: _contains_ip(network, parse_ip(text)),
     ),
-    _member("cidr_contains_ip_ip", "containsIP", (CIDR, IP), BOOL, _contains_ip),
-    _member(
+    member("cidr_contains_ip_ip", "containsIP", (CIDR, IP), BOOL, _contains_ip),
+    member(
         "cidr_contains_cidr_string",
         "containsCIDR",
         (CIDR, STRING),
         BOOL,
         lambda network, text: _contains_cidr(network, parse_cidr(text)),
     ),
-    _member("cidr_contains_cidr", "containsCIDR", (CIDR, CIDR), BOOL, _contains_cidr),
-    _member("cidr_ip", "ip", (CIDR,), IP, lambda network: network.address),
-    _member("cidr_prefix_length", "prefixLength", (CIDR,), INT, lambda network: network.length),
-    _member("cidr_masked", "masked", (CIDR,), CIDR, _masked),
+    member("cidr_contains_cidr", "containsCIDR", (CIDR, CIDR), BOOL, _contains_cidr),
+    member("cidr_ip", "ip", (CIDR,), IP, lambda network: network.address),
+    member("cidr_prefix_length", "prefixLength", (CIDR,), INT, lambda network: network.length),
+    member("cidr_masked", "masked", (CIDR,), CIDR, _masked),
     _function("is_cidr", "isCIDR", STRING, BOOL, _reads(parse_cidr)),
     _function("cidr_to_string", "string", CIDR, STRING, str),
 )

@@ -29,7 +29,7 @@ from dra_core.cel.library.bounds import check_items
 from dra_core.cel.library.membership import check_comparisons, contains, same
 from dra_core.cel.library.ordering import ORDERED, compare
 from dra_core.cel.library.sorting import sorted_places
-from dra_core.cel.signatures import Overload
+from dra_core.cel.signatures import Overload, member
 from dra_core.cel.values import Duration, Timestamp, Uint, Value
 
 _ORDERED_TYPES: Final = {
@@ -145,24 +145,14 @@ def _includes_at_most(target: Value, value: Value) -> bool:
 def _of_kubernetes() -> Iterator[Overload]:
     for name, item in _ORDERED_TYPES.items():
         items = (list_of(item),)
-        yield _member(f"list_{name}_is_sorted_bool", "isSorted", items, BOOL, _is_sorted)
-        yield _member(f"list_{name}_max_{name}", "max", items, item, _extreme("max", -1))
-        yield _member(f"list_{name}_min_{name}", "min", items, item, _extreme("min", 1))
+        yield member(f"list_{name}_is_sorted_bool", "isSorted", items, BOOL, _is_sorted)
+        yield member(f"list_{name}_max_{name}", "max", items, item, _extreme("max", -1))
+        yield member(f"list_{name}_min_{name}", "min", items, item, _extreme("min", 1))
         if name in _ZEROS:
-            yield _member(f"list_{name}_sum_{name}", "sum", items, item, _sum(_ZEROS[name]))
+            yield member(f"list_{name}_sum_{name}", "sum", items, item, _sum(_ZEROS[name]))
     found = (list_of(_A), _A)
-    yield _member("list_a_index_of_int", "indexOf", found, INT, _index_of)
-    yield _member("list_a_last_index_of_int", "lastIndexOf", found, INT, _last_index_of)
-
-
-def _member(
-    identifier: str,
-    function: str,
-    params: tuple[Type, ...],
-    result: Type,
-    call: Callable[..., Value],
-) -> Overload:
-    return Overload(identifier, function, params, result, call, member=True)
+    yield member("list_a_index_of_int", "indexOf", found, INT, _index_of)
+    yield member("list_a_last_index_of_int", "lastIndexOf", found, INT, _last_index_of)
 
 
 # -- the language --
@@ -244,7 +234,7 @@ def _distinct(items: list[Value]) -> list[Value]:
 
 def _of_language() -> Iterator[Overload]:
     items, flat = list_of(_T), (list_of(list_of(_T)),)
-    yield _member("list_slice", "slice", (items, INT, INT), items, _slice)
+    yield member("list_slice", "slice", (items, INT, INT), items, _slice)
     yield _unguarded("list_flatten", "flatten", flat, items, _flatten)
     yield _unguarded("list_flatten_int", "flatten", (list_of(DYN), INT), list_of(DYN), _flatten)
     for of in _ORDERED_TYPES.values():
@@ -254,8 +244,8 @@ def _of_language() -> Iterator[Overload]:
         params = (items, list_of(of))
         yield _unguarded(identifier, "@sortByAssociatedKeys", params, items, _sort_by)
     yield Overload("lists_range", "lists.range", (INT,), list_of(INT), _range)
-    yield _member("list_reverse", "reverse", (items,), items, _reverse)
-    yield _member("list_distinct", "distinct", (items,), items, _distinct)
+    yield member("list_reverse", "reverse", (items,), items, _reverse)
+    yield member("list_distinct", "distinct", (items,), items, _distinct)
 
 
 def _unguarded(
@@ -270,10 +260,10 @@ def _unguarded(
 
 #: Version 0 of Kubernetes' library; version 1 adds ``INCLUDES``.
 KUBERNETES: Final[tuple[Overload, ...]] = tuple(_of_kubernetes())
-INCLUDES: Final = (_member("list_includes_dyn_dyn", "includes", (DYN, DYN), BOOL, _includes),)
+INCLUDES: Final = (member("list_includes_dyn_dyn", "includes", (DYN, DYN), BOOL, _includes),)
 #: What came before it, in Kubernetes 1.36.
 INCLUDES_1_36: Final = (
-    _member("dra_includes_dyn_dyn", "includes", (DYN, DYN), BOOL, _includes_at_most),
+    member("dra_includes_dyn_dyn", "includes", (DYN, DYN), BOOL, _includes_at_most),
 )
 #: Version 3 of the language's library.
 LANGUAGE: Final[tuple[Overload, ...]] = tuple(_of_language())

@@ -5,15 +5,14 @@ All places are counted in code points. There is no ``reverse`` in this version.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from dra_core.cel import celtypes
-from dra_core.cel.celtypes import BOOL, DYN, INT, STRING, Type
+from dra_core.cel.celtypes import BOOL, DYN, INT, STRING
 from dra_core.cel.faults import EvalError
 from dra_core.cel.library.bounds import check_text
 from dra_core.cel.library.text_format import formatted
-from dra_core.cel.signatures import Overload
+from dra_core.cel.signatures import Overload, member
 from dra_core.cel.values import Value
 
 #: White space as Unicode has it, which is less than ``str.strip`` takes away.
@@ -147,12 +146,6 @@ def _join(items: list[Value], separator: str = "") -> str:
 _UNCHECKED: Final = 100_000
 
 
-def _member(
-    overload: str, function: str, params: tuple[Type, ...], result: Type, call: Callable[..., Value]
-) -> Overload:
-    return Overload(overload, function, params, result, call, member=True)
-
-
 _TEXT: Final = (STRING,)
 _TEXT_INT: Final = (STRING, INT)
 _TWO: Final = (STRING, STRING)
@@ -160,25 +153,25 @@ _TWO_INT: Final = (STRING, STRING, INT)
 _STRINGS: Final = celtypes.list_of(STRING)
 
 OVERLOADS: Final[tuple[Overload, ...]] = (
-    _member("contains_string", "contains", _TWO, BOOL, _contains),
-    _member("ends_with_string", "endsWith", _TWO, BOOL, str.endswith),
-    _member("starts_with_string", "startsWith", _TWO, BOOL, str.startswith),
-    _member("string_char_at_int", "charAt", _TEXT_INT, STRING, _char_at),
-    _member("string_index_of_string", "indexOf", _TWO, INT, _index_of),
-    _member("string_index_of_string_int", "indexOf", _TWO_INT, INT, _index_of),
-    _member("string_last_index_of_string", "lastIndexOf", _TWO, INT, _last_index_of),
-    _member("string_last_index_of_string_int", "lastIndexOf", _TWO_INT, INT, _last_index_of_from),
-    _member("string_lower_ascii", "lowerAscii", _TEXT, STRING, _lower),
-    _member("string_replace_string_string", "replace", (STRING,) * 3, STRING, _replace),
-    _member("string_replace_string_string_int", "replace", (*_TWO, STRING, INT), STRING, _replace),
-    _member("string_split_string", "split", _TWO, _STRINGS, _split),
-    _member("string_split_string_int", "split", _TWO_INT, _STRINGS, _split),
-    _member("string_substring_int", "substring", _TEXT_INT, STRING, _substring),
-    _member("string_substring_int_int", "substring", (STRING, INT, INT), STRING, _substring_to),
-    _member("string_trim", "trim", _TEXT, STRING, _trim),
-    _member("string_upper_ascii", "upperAscii", _TEXT, STRING, _upper),
-    _member("string_format", "format", (STRING, celtypes.list_of(DYN)), STRING, formatted),
+    member("contains_string", "contains", _TWO, BOOL, _contains),
+    member("ends_with_string", "endsWith", _TWO, BOOL, str.endswith),
+    member("starts_with_string", "startsWith", _TWO, BOOL, str.startswith),
+    member("string_char_at_int", "charAt", _TEXT_INT, STRING, _char_at),
+    member("string_index_of_string", "indexOf", _TWO, INT, _index_of),
+    member("string_index_of_string_int", "indexOf", _TWO_INT, INT, _index_of),
+    member("string_last_index_of_string", "lastIndexOf", _TWO, INT, _last_index_of),
+    member("string_last_index_of_string_int", "lastIndexOf", _TWO_INT, INT, _last_index_of_from),
+    member("string_lower_ascii", "lowerAscii", _TEXT, STRING, _lower),
+    member("string_replace_string_string", "replace", (STRING,) * 3, STRING, _replace),
+    member("string_replace_string_string_int", "replace", (*_TWO, STRING, INT), STRING, _replace),
+    member("string_split_string", "split", _TWO, _STRINGS, _split),
+    member("string_split_string_int", "split", _TWO_INT, _STRINGS, _split),
+    member("string_substring_int", "substring", _TEXT_INT, STRING, _substring),
+    member("string_substring_int_int", "substring", (STRING, INT, INT), STRING, _substring_to),
+    member("string_trim", "trim", _TEXT, STRING, _trim),
+    member("string_upper_ascii", "upperAscii", _TEXT, STRING, _upper),
+    member("string_format", "format", (STRING, celtypes.list_of(DYN)), STRING, formatted),
     Overload("strings_quote", "strings.quote", _TEXT, STRING, _quote),
-    _member("list_join", "join", (_STRINGS,), STRING, _join),
-    _member("list_join_string", "join", (_STRINGS, STRING), STRING, _join),
+    member("list_join", "join", (_STRINGS,), STRING, _join),
+    member("list_join_string", "join", (_STRINGS, STRING), STRING, _join),
 )
