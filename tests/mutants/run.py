@@ -59,7 +59,9 @@ def _tried(mutant: dict[str, Any]) -> dict[str, bool]:
 
 
 def _run(copy: Path, test: str) -> int:
-    sources = os.pathsep.join(str(copy / part) for part in ("cli", "core", "driver", "protos"))
+    project = tomllib.loads((copy / "pyproject.toml").read_text())
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    sources = os.pathsep.join(str((copy / package).parent) for package in packages)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
     done = subprocess.run(
         command,

@@ -19,7 +19,7 @@ import aiohttp
 import kopf
 import structlog
 
-from dra_core.errors import ApiError
+from dra_core.errors import ApiError, ApiUnauthorized
 from dra_operator import handlers
 from dra_operator.adapters.inventory import Inventory, Survey
 from dra_operator.adapters.kube import KubeApi
@@ -31,7 +31,7 @@ _log = structlog.get_logger(__name__)
 
 #: Seconds between looks at kopf's tasks, between surveys, before a start after a failure, and for
 #: kopf to stop.
-_LOOK, _SURVEY, _AGAIN, _STOP = 1.0, 60.0, 2.0, 15.0
+_LOOK, _SURVEY, _AGAIN, _STOP = 1.0, 20.0, 2.0, 15.0
 #: Seconds without a working watch of a resource after which something is wrong.
 LIMIT: Final = 60.0
 
@@ -71,6 +71,7 @@ class Watches:
         self._logged_in_at = float("-inf")
         self._said: dict[str, str] = {}
         self._started_at = time.monotonic()
+        self._refused_since: float | None = None
         self.status = Status()
 
     def stop(self) -> None:
@@ -96,6 +97,9 @@ class Watches:
         if survey is None:
             stale = now - self._started_at > LIMIT
             return f"nothing can be read: {self.status.trouble}" if stale else ""
+        refused = self._refused_since
+        if refused is not None and now - refused > LIMIT:
+            return f"the API server has refused our credentials for more than {LIMIT:g} s"
         dead = [
             plural
             for plural in survey.readable
@@ -166,8 +170,17 @@ class Watches:
                     if await loop.run_in_executor(None, self._inventory.survey) != survey:
                         _log.info("what the API server serves, or what we may read, has changed")
                         return
+                    self._refused_since = None
             except ApiError as error:
-                _log.debug("the API server cannot be asked now", error=str(error))
+                self._failed(error)
+
+    def _failed(self, error: ApiError) -> None:
+        """Running watches outlive a token that is revoked: whether it is good shows here."""
+        if not isinstance(error, ApiUnauthorized):
+            _log.debug("the API server cannot be asked now", error=str(error))
+        elif self._refused_since is None:
+            self._refused_since = time.monotonic()
+            _log.warning("the API server refuses our credentials", error=str(error))
 
     def _look(self, survey: Survey) -> list[str]:
         """The resources that no task of kopf's watches."""
