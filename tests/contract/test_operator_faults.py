@@ -5,16 +5,21 @@ Each test has an operator of its own; the in-tree evictor is off.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from dra_testing import operator_stand
 from dra_testing.cases import case
+from dra_testing.fault_proxy import FaultProxy, Rule
 from dra_testing.operator_stand import Stand
 from dra_testing.polling import until
 from testcluster import fixtures
@@ -25,7 +30,14 @@ pytestmark = pytest.mark.control_plane
 ALONE = ("--mode=evict", "--no-leader-election", "--pool-share=1")
 EXISTS = {"key": "example.com/bad", "operator": "Exists", "effect": "NoExecute"}
 #: Seconds without an API server: a minute in long runs.
-AWAY = 60.0 if "DRAGOMAN_SOAK" in os.environ else 8.0
+SOAK = "DRAGOMAN_SOAK" in os.environ
+AWAY = 60.0 if SOAK else 8.0
+FAULTS: dict[str, dict[str, Any]] = {
+    "500": {"status": 500},
+    "403": {"status": 403},
+    "410": {"status": 410},
+    "cut": {"cut": True},
+}
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +132,80 @@ def test_a_token_that_is_revoked_is_noticed_and_a_new_one_is_read(
         stand.pod("a", "c")
         stand.rule("r", device="dev-0")
         until("it evicts", lambda: operator.process.events("pod evicted"), timeout=90)
+
+
+@contextlib.contextmanager
+def proxied(cluster: Cluster, folder: Path) -> Iterator[FaultProxy]:
+    """The API server behind faults."""
+    account = cluster.service_account_kubeconfig(operator_stand.NAMESPACE, "dragoman-operator")
+    proxy = FaultProxy(account, folder)
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+
+
+def used(rule: Rule, times: int) -> bool:
+    return rule.used > times
+
+
+@case("OPER-02")
+def test_refusals_errors_and_broken_watches_are_survived(
+    cluster: Cluster, stand: Stand, tmp_path: Path
+) -> None:
+    """Of every request for some seconds, then everything works as before, without a restart.
+
+    Long runs try all, others refused credentials and another one of them.
+    """
+    others = list(FAULTS) if SOAK else random.sample(list(FAULTS), 1)
+    faults = {"401": {"status": 401}} | {name: FAULTS[name] for name in others}
+    print("faults:", *faults)
+    with (
+        proxied(cluster, tmp_path) as proxy,
+        operator_stand.running(
+            cluster, tmp_path / "log", *ALONE, account=proxy.kubeconfig
+        ) as operator,
+    ):
+        operator.process.wait_for("everything has been read", timeout=30)
+        for name, action in faults.items():
+            until("it watches", proxy.cut_watches, timeout=60)
+            met = proxy.add(lambda _: True, **action)
+            proxy.cut_watches()
+            until("faults were met", partial(used, met, 10), timeout=40)
+            proxy.clear()
+            stand.claim(name, f"dev-{name}")
+            stand.pod(f"pod-{name}", name)
+            stand.rule(name, device=f"dev-{name}")
+            until(f"it evicts after {name}", lambda: stand.here() == set(), timeout=90)
+        until("it is healthy", lambda: operator.get("/healthz")[0] == 200, timeout=90)
+        assert operator.process.stop() == 0
+
+
+@case("OPER-02")
+def test_a_watch_that_has_gone_silent_turns_the_probe_red(
+    cluster: Cluster, stand: Stand, tmp_path: Path
+) -> None:
+    with (
+        proxied(cluster, tmp_path) as proxy,
+        operator_stand.running(
+            cluster, tmp_path / "log", *ALONE, "--compare-interval=1", account=proxy.kubeconfig
+        ) as operator,
+    ):
+        operator.process.wait_for("everything has been read", timeout=30)
+        stand.claim("heard", "dev-1")
+        stand.pod("a", "heard")
+        stand.rule("r", device="dev-1")
+        until("it hears", lambda: stand.here() == set())
+        proxy.add(lambda call: call.watch, silent=True)
+        assert proxy.cut_watches() > 0
+        stand.claim("c", "dev-0")
+        assert operator.get("/healthz")[0] == 200
+
+        def stalled() -> bool:
+            status, text = operator.get("/healthz")
+            return status == 503 and "watches are stalled" in text
+
+        until("the probe is red", stalled, timeout=100)
 
 
 def revocable(cluster: Cluster, token: Path, pod: str) -> Path:

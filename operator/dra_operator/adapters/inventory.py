@@ -136,9 +136,16 @@ class Inventory:
             total += len(page.get("items") or []) + int(remaining)
         return total
 
-    def uids(self, resource: Resource) -> set[str]:
-        """The UIDs of all objects; raises ApiError if they cannot all be read."""
-        return {str(item["metadata"]["uid"]) for item in self._metadata(resource)}
+    def there(self, resource: Resource) -> tuple[set[str], int]:
+        """The UIDs of all objects, and the highest resourceVersion of one.
+
+        Raises ApiError if they cannot all be read.
+        """
+        uids, newest = set(), 0
+        for item in self._metadata(resource):
+            uids.add(str(item["metadata"]["uid"]))
+            newest = max(newest, int(item["metadata"].get("resourceVersion") or 0))
+        return uids, newest
 
     def _metadata(self, resource: Resource) -> Iterator[JSON]:
         for namespace in self._scopes(resource):

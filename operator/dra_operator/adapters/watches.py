@@ -38,10 +38,15 @@ LIMIT: Final = 60.0
 
 @dataclass(slots=True)
 class Status:
-    """For probes. ``up`` has the monotonic time at which each watch was last seen working."""
+    """For probes. ``up`` has the monotonic time at which each watch was last seen working.
+
+    ``behind`` has a resourceVersion that the API server is known to have, and when that was seen;
+    it is taken out once the watch has got as far.
+    """
 
     survey: Survey | None = None
     up: dict[str, float] = field(default_factory=dict)
+    behind: dict[str, tuple[int, float]] = field(default_factory=dict)
     complete: bool = False
     trouble: str = "nothing has been read yet"
 
@@ -105,7 +110,18 @@ class Watches:
             for plural in survey.readable
             if now - self.status.up.get(plural, self._started_at) > LIMIT
         ]
-        return f"not watched for more than {LIMIT:g} s: {', '.join(dead)}" if dead else ""
+        if dead:
+            return f"not watched for more than {LIMIT:g} s: {', '.join(dead)}"
+        late = [plural for plural in survey.readable if self._late(plural, now)]
+        return f"watches are stalled for more than {LIMIT:g} s: {', '.join(late)}" if late else ""
+
+    def _late(self, plural: str, now: float) -> bool:
+        """Whether the watch has not brought what was there a while ago."""
+        version, seen = self.status.behind.get(plural, (0, now))
+        if self._intake.newest(plural) >= version:
+            self.status.behind.pop(plural, None)
+            return False
+        return now - seen > LIMIT
 
     def _say(self, survey: Survey) -> None:
         """Once for each resource what we do without, and when that is over."""
