@@ -159,7 +159,6 @@ def test_refusals_errors_and_broken_watches_are_survived(
     """
     others = list(FAULTS) if SOAK else random.sample(list(FAULTS), 1)
     faults = {"401": {"status": 401}} | {name: FAULTS[name] for name in others}
-    print("faults:", *faults)
     with (
         proxied(cluster, tmp_path) as proxy,
         operator_stand.running(
