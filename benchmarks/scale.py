@@ -110,9 +110,7 @@ def changes(crowd: Crowd) -> int:
 
 def measure(pools: int, folder: Path, progress: Progress) -> list[Figures]:
     """A cluster with so many pools, and some starts of the operator on it."""
-    options = Options(
-        f"scale{os.getpid()}", without=("kube-controller-manager", "kube-scheduler")
-    )
+    options = Options(f"scale{os.getpid()}", without=("kube-controller-manager", "kube-scheduler"))
     cluster = start.up(options, progress, owner=os.getpid())
     try:
         operator_stand.install(cluster)

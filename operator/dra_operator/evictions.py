@@ -151,7 +151,11 @@ class Evictions:
     def _drop(self, plan: Plan) -> None:
         self._agenda.drop(plan)
         self._shares.leave(plan.group, plan.uid)
-        self._sizes.pop(plan.group[1], None)
+        pool = plan.group[1]
+        if pool in self._sizes:
+            # Counting anew for each pod that goes would take a second for a pool of a thousand.
+            counted_at, size = self._sizes[pool]
+            self._sizes[pool] = counted_at, size - 1
 
     # -- what is done
 

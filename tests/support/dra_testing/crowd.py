@@ -10,6 +10,7 @@ import http.client
 import json
 import ssl
 import threading
+import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,8 @@ DRIVER = "crowd.example.com"
 #: Devices to a slice.
 DEVICES = 8
 _CONNECTIONS = 8
+#: Seconds after which a connection is not used again.
+_IDLE = 20.0
 _ACCEPT = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _STRATEGIC, _JSON_PATCH = "application/strategic-merge-patch+json", "application/json-patch+json"
 
@@ -38,6 +41,7 @@ class Requests:
         parts = urllib.parse.urlsplit(cluster.url)
         self._address = parts.hostname or "", parts.port or 443
         self._own = threading.local()
+        self._opened: list[http.client.HTTPSConnection] = []
         self._pool = ThreadPoolExecutor(_CONNECTIONS)
 
     def send(self, method: str, path: str, body: Any = None) -> Any:
@@ -45,10 +49,7 @@ class Requests:
 
         A PATCH is a JSON patch if the body is a list, else a strategic one.
         """
-        connection = getattr(self._own, "connection", None)
-        if connection is None:
-            connection = http.client.HTTPSConnection(*self._address, context=self._tls, timeout=60)
-            self._own.connection = connection
+        connection = self._connection()
         kind = "application/json"
         if method == "PATCH":
             kind = _JSON_PATCH if isinstance(body, list) else _STRATEGIC
@@ -60,14 +61,29 @@ class Requests:
             raise ApiError(method, path, answer.status, value)
         return value
 
+    def _connection(self) -> http.client.HTTPSConnection:
+        """This thread's; anew after a pause, since the server ends what is idle for long."""
+        now = time.monotonic()
+        kept: http.client.HTTPSConnection | None = getattr(self._own, "connection", None)
+        if kept is not None and now - self._own.used > _IDLE:
+            kept.close()
+            kept = None
+        if kept is None:
+            kept = http.client.HTTPSConnection(*self._address, context=self._tls, timeout=60)
+            self._opened.append(kept)
+        self._own.connection, self._own.used = kept, now
+        return kept
+
     def each(self, work: Callable[[Any], None], items: Iterable[Any]) -> None:
         """Do the work for all items side by side; the first error is raised."""
         for _ in self._pool.map(work, items):
             pass
 
     def close(self) -> None:
-        """End the threads."""
+        """End threads and connections."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+        for connection in self._opened:
+            connection.close()
 
 
 @dataclass(frozen=True)
@@ -76,7 +92,7 @@ class Crowd:
 
     ``pools`` is how many pools there are; a pod's device is in the pool of its number. ``whole``:
     pods as big as kubelets leave them, else as small as the API server takes them. ``grace`` is
-    their grace period in seconds.
+    their grace period in seconds, ``prefix`` what the names of pools and slices begin with.
     """
 
     requests: Requests
@@ -84,6 +100,7 @@ class Crowd:
     pools: int = 1
     whole: bool = False
     grace: int = 0
+    prefix: str = ""
 
     def make_namespaces(self) -> None:
         """With the service account that pods need, whether a controller makes them or not."""
@@ -119,7 +136,7 @@ class Crowd:
         """An attribute of a device changes, as drivers do it."""
         path = "/spec/devices/0/attributes/serial/int"
         change = [{"op": "replace", "path": path, "value": serial}]
-        self.requests.send("PATCH", f"{GROUP}/resourceslices/slice-{number}", change)
+        self.requests.send("PATCH", f"{GROUP}/resourceslices/{self.prefix}slice-{number}", change)
 
     def where(self, number: int) -> str:
         """The namespace of a pod."""
@@ -127,7 +144,7 @@ class Crowd:
 
     def pool(self, number: int) -> str:
         """The pool of a pod's device."""
-        return f"pool-{number % self.pools}"
+        return f"{self.prefix}pool-{number % self.pools}"
 
     def _make(self, number: int) -> None:
         namespace, name = self.where(number), f"pod-{number}"
@@ -136,59 +153,67 @@ class Crowd:
         request = {"name": "r", "exactly": {"deviceClassName": "any"}}
         body = {"metadata": {"name": name}, "spec": {"devices": {"requests": [request]}}}
         self.requests.send("POST", claims, body)
-        pod = self.requests.send("POST", pods, self._pod(name))
-        uid = pod["metadata"]["uid"]
+        pod = self.requests.send("POST", pods, pod_body(name, whole=self.whole, grace=self.grace))
         device = f"dev-{number // self.pools}"
-        result = {"request": "r", "driver": DRIVER, "pool": self.pool(number), "device": device}
-        status = {
-            "allocation": {"devices": {"results": [result]}},
-            "reservedFor": [{"resource": "pods", "name": name, "uid": uid}],
-        }
+        status = claim_status(self.pool(number), device, name, pod["metadata"]["uid"])
         finalizers = ["resource.kubernetes.io/delete-protection"]
         self.requests.send("PATCH", f"{claims}/{name}", {"metadata": {"finalizers": finalizers}})
         self.requests.send("PATCH", f"{claims}/{name}/status", {"status": status})
-        self.requests.send("PATCH", f"{pods}/{name}/status", {"status": self._running()})
-
-    def _pod(self, name: str) -> dict[str, Any]:
-        container: dict[str, Any] = {
-            "name": "c",
-            "image": "none",
-            "resources": {"claims": [{"name": "x"}]},
-        }
-        if self.whole:
-            container["env"] = [{"name": f"SETTING_{n}", "value": f"value-{n}"} for n in range(12)]
-            container["resources"]["requests"] = {"cpu": "1", "memory": "4Gi"}
-        return {
-            "metadata": {"name": name, "labels": {"app": "crowd"}},
-            "spec": {
-                "nodeName": NODE,
-                "terminationGracePeriodSeconds": self.grace,
-                "automountServiceAccountToken": self.whole,
-                "containers": [container],
-                "resourceClaims": [{"name": "x", "resourceClaimName": name}],
-            },
-        }
-
-    def _running(self) -> dict[str, Any]:
-        kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
-        status: dict[str, Any] = {"phase": "Running", "conditions": [_true("Ready")]}
-        if self.whole:
-            state = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
-            container = {"name": "c", "image": "none", "imageID": "none@sha256:" + "0" * 64}
-            ready = {"ready": True, "started": True, "restartCount": 0, "state": state}
-            container_id = {"containerID": "containerd://" + "0" * 64}
-            status["conditions"] = [_true(kind) for kind in kinds]
-            status["containerStatuses"] = [container | ready | container_id]
-            status["podIPs"] = [{"ip": "10.0.0.1"}]
-        return status
+        running = {"status": pod_status(whole=self.whole)}
+        self.requests.send("PATCH", f"{pods}/{name}/status", running)
 
     def _make_slice(self, number: int, count: int) -> None:
         single = self.pools == 1
-        name = "pool-0" if single else f"pool-{number}"
         first = number * DEVICES if single else 0
-        body = slice_body(f"slice-{number}", name, range(first, first + DEVICES))
+        body = slice_body(
+            f"{self.prefix}slice-{number}", self.pool(number), range(first, first + DEVICES)
+        )
         body["spec"]["pool"]["resourceSliceCount"] = count if single else 1
         self.requests.send("POST", f"{GROUP}/resourceslices", body)
+
+
+def pod_body(name: str, *, whole: bool = False, grace: int = 0) -> dict[str, Any]:
+    """A pod on the node that uses the claim of its name."""
+    claims = {"claims": [{"name": "x"}]}
+    container: dict[str, Any] = {"name": "c", "image": "none", "resources": claims}
+    if whole:
+        container["env"] = [{"name": f"SETTING_{n}", "value": f"value-{n}"} for n in range(12)]
+        container["resources"] = claims | {"requests": {"cpu": "1", "memory": "4Gi"}}
+    return {
+        "metadata": {"name": name, "labels": {"app": "crowd"}},
+        "spec": {
+            "nodeName": NODE,
+            "terminationGracePeriodSeconds": grace,
+            "automountServiceAccountToken": whole,
+            "containers": [container],
+            "resourceClaims": [{"name": "x", "resourceClaimName": name}],
+        },
+    }
+
+
+def pod_status(*, whole: bool = False) -> dict[str, Any]:
+    """Of a pod that runs."""
+    kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+    if not whole:
+        return {"phase": "Running", "conditions": [_true("Ready")]}
+    state = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+    container = {"name": "c", "image": "none", "imageID": "none@sha256:" + "0" * 64}
+    ready = {"ready": True, "started": True, "restartCount": 0, "state": state}
+    return {
+        "phase": "Running",
+        "conditions": [_true(kind) for kind in kinds],
+        "containerStatuses": [container | ready | {"containerID": "containerd://" + "0" * 64}],
+        "podIPs": [{"ip": "10.0.0.1"}],
+    }
+
+
+def claim_status(pool: str, device: str, pod: str, uid: str) -> dict[str, Any]:
+    """Of a claim that has a device and is reserved for a pod."""
+    result = {"request": "r", "driver": DRIVER, "pool": pool, "device": device}
+    return {
+        "allocation": {"devices": {"results": [result]}},
+        "reservedFor": [{"resource": "pods", "name": pod, "uid": uid}],
+    }
 
 
 def slice_body(name: str, pool: str, devices: Iterable[int], serial: int = 0) -> dict[str, Any]:

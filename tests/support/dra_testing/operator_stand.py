@@ -21,6 +21,8 @@ from testcluster.errors import ApiError
 MANIFESTS = Path(__file__).parents[3] / "manifests" / "components" / "operator"
 DRIVER = "evict.example.com"
 NODE = "evict-node"
+#: How the API server calls the shipped service account.
+USER = "system:serviceaccount:dragoman-operator:dragoman-operator"
 GROUP = "/apis/resource.k8s.io/v1"
 _numbers = itertools.count(1)
 
