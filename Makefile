@@ -72,10 +72,10 @@ soak: venv  ## Long runs: NAME=mutants|publish|verdicts|values|cel|operator [PAR
 	  *) echo "make soak NAME=mutants|publish|verdicts|values|cel|operator [PART=i/n]" >&2; exit 2 ;; esac
 
 .PHONY: bench
-bench: venv  ## Speed beside a reference: NAME=cel|publish, see docs/benchmarks.md
+bench: venv  ## Speed beside a reference: NAME=cel|publish|evict|scale, see docs/benchmarks.md
 	@case "$(NAME)" in \
-	  cel|publish) $(PY) benchmarks/$(NAME).py ;; \
-	  *) echo "make bench NAME=cel|publish" >&2; exit 2 ;; esac
+	  cel|publish|evict|scale) $(PY) benchmarks/$(NAME).py ;; \
+	  *) echo "make bench NAME=cel|publish|evict|scale" >&2; exit 2 ;; esac
 
 .PHONY: demo
 demo: venv  ## DRA on a real one-node Kubernetes, from ResourceClaimTemplate to device (root)

@@ -21,6 +21,9 @@ from dra_operator.cluster import CLAIMS, PODS, RULES, SLICES, Object
 
 _log = structlog.get_logger(__name__)
 
+#: Objects of a list that are in memory whole at a time, for each resource: see ADR 11.
+CHUNK: Final = 200
+
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Object]]] = {
     PODS: lean.pod,
     CLAIMS: lean.claim,
@@ -121,6 +124,7 @@ def settings() -> kopf.OperatorSettings:
     made.peering.standalone = True
     made.persistence.diffbase_storage = _NoDiffBase()
     made.persistence.progress_storage = _NoProgress()
+    made.watching.chunk_size = CHUNK
     made.queueing.idle_timeout = 1.0
     made.networking.connect_timeout = 5.0
     made.networking.request_timeout = 120.0

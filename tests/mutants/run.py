@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Folders with packages: each must come from the copy, not from where it is installed.
+SOURCES = ("cli", "core", "driver", "operator", "protos", "service")
 #: pytest: all passed, some failed, and collection went wrong or nothing was run.
 PASSED, FAILED = 0, 1
 

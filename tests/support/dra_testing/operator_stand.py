@@ -22,6 +22,8 @@ MANIFESTS = Path(__file__).parents[3] / "manifests" / "components" / "operator"
 DRIVER = "evict.example.com"
 NODE = "evict-node"
 NAMESPACE = "dragoman-operator"
+#: How the API server calls the shipped service account.
+USER = "system:serviceaccount:dragoman-operator:dragoman-operator"
 GROUP = "/apis/resource.k8s.io/v1"
 _numbers = itertools.count(1)
 
