@@ -19,6 +19,8 @@ MANIFESTS = REPOSITORY / "manifests"
 NAMESPACE = "dragoman-system"
 DAEMONSET = "dragoman-driver"
 DRIVER_IMAGE = "localhost/dragoman:dev"
+OPERATOR = "dragoman-operator"
+"""The operator's Deployment, and its namespace."""
 ROLLOUT = ("-n", NAMESPACE, "rollout", "status", f"daemonset/{DAEMONSET}", "--timeout=90s")
 
 
@@ -45,6 +47,26 @@ def overlay(cluster: Cluster) -> Path:
         resources=[_relative(MANIFESTS / "base", folder), "paths.yaml"],
         components=[_relative(MANIFESTS / "components" / "paths", folder)],
         images=[_image("dragoman", DRIVER_IMAGE)],
+    )
+    return folder
+
+
+def operator_overlay(cluster: Cluster, mode: str) -> Path:
+    """``manifests/overlays/operator`` with the test image and another ``--mode``."""
+    folder = cluster.run / "operator"
+    folder.mkdir(exist_ok=True)
+    # Of two flags the last one counts.
+    argument = {"path": "/spec/template/spec/containers/0/args/-", "value": f"--mode={mode}"}
+    _kustomization(
+        folder,
+        resources=[_relative(MANIFESTS / "overlays" / "operator", folder)],
+        images=[_image("localhost/dragoman", DRIVER_IMAGE)],
+        patches=[
+            {
+                "target": {"kind": "Deployment", "name": OPERATOR},
+                "patch": json.dumps([{"op": "add", **argument}]),
+            }
+        ],
     )
     return folder
 
