@@ -51,22 +51,21 @@ def overlay(cluster: Cluster) -> Path:
     return folder
 
 
-def operator_overlay(cluster: Cluster, mode: str) -> Path:
-    """``manifests/overlays/operator`` with the test image and another ``--mode``."""
+def operator_overlay(cluster: Cluster, mode: str | None = None) -> Path:
+    """``manifests/overlays/operator`` with the test image and, if given, another ``--mode``."""
     folder = cluster.run / "operator"
     folder.mkdir(exist_ok=True)
     # Of two flags the last one counts.
     argument = {"path": "/spec/template/spec/containers/0/args/-", "value": f"--mode={mode}"}
+    patch = {
+        "target": {"kind": "Deployment", "name": OPERATOR},
+        "patch": json.dumps([{"op": "add", **argument}]),
+    }
     _kustomization(
         folder,
         resources=[_relative(MANIFESTS / "overlays" / "operator", folder)],
         images=[_image("localhost/dragoman", DRIVER_IMAGE)],
-        patches=[
-            {
-                "target": {"kind": "Deployment", "name": OPERATOR},
-                "patch": json.dumps([{"op": "add", **argument}]),
-            }
-        ],
+        patches=[patch] if mode else [],
     )
     return folder
 
