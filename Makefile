@@ -27,9 +27,9 @@ venv: $(VENV)/.installed  ## Make the virtual environment with pinned, hashed pa
 .PHONY: requirements
 requirements: venv  ## Pin requirements/*.txt anew from pyproject.toml and requirements/dev.in
 	@$(PY) -m pip install --quiet --disable-pip-version-check uv
-	@for out in dev driver; do \
+	@for out in dev image; do \
 	  if [ $$out = dev ]; then sources="--extra all pyproject.toml requirements/dev.in"; \
-	  else sources="--extra driver pyproject.toml -c requirements/dev.txt"; fi; \
+	  else sources="--extra driver --extra operator pyproject.toml -c requirements/dev.txt"; fi; \
 	  $(VENV)/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-header $$sources -o requirements/$$out.txt; done
 

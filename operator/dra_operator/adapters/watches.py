@@ -146,6 +146,9 @@ class Watches:
         scope: dict[str, Any] = (
             {"namespaces": list(self._namespaces)} if self._namespaces else {"clusterwide": True}
         )
+        # Without peering it is told to nobody, but kopf would make one of the user's name, and a
+        # container's user often has none.
+        scope["identity"] = self._api.AGENT
         operator = asyncio.create_task(
             kopf.operator(
                 registry=handlers.registry(self._intake, resources, self._log_in),
