@@ -36,8 +36,8 @@ from dra_operator.cluster import CLAIMS, PODS, Cluster
 from dra_operator.config import Settings
 from dra_operator.evictions import Evictions, Limits, World
 from dra_operator.handlers import Intake
-from dra_operator.leadership import Leadership
-from dra_service import logs, probes
+from dra_service import leases, logs, probes
+from dra_service.leadership import Leadership
 
 _log = structlog.get_logger(__name__)
 
@@ -96,7 +96,7 @@ class _Instance:
         self._measures = metrics.registry()
         self._pool = ThreadPoolExecutor(_ATTEMPTS, "attempt")
         api = kube.KubeApi.connect(s.kubeconfig)
-        lease = kube_objects.KubeLease(api, s.lease_namespace, s.lease_name)
+        lease = leases.KubeLease(api, s.lease_namespace, s.lease_name)
         self._leadership = Leadership(
             lease, s.identity, self._measures, time.monotonic, self._wake.set
         )
