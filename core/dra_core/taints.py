@@ -103,9 +103,16 @@ def pool_taints(
             placed[device] = _placed(item, taints, known.get(device, ()), seen)
     if len(current) >= max(item.slice_count for item in current):
         return placed
-    listed = frozenset().union(*(item.devices for item in current))
+    devices = listed(current)
     last = known if before is not None else _older(found, newest, seen)
-    return placed | {device: taints for device, taints in last.items() if device not in listed}
+    return placed | {device: taints for device, taints in last.items() if device not in devices}
+
+
+def listed(slices: Iterable[SliceTaints]) -> frozenset[DeviceName]:
+    """The devices of one pool: those that the slices of its highest generation list."""
+    found = list(slices)
+    newest = max((item.generation for item in found), default=0)
+    return frozenset().union(*(item.devices for item in found if item.generation == newest))
 
 
 def _older(found: Sequence[SliceTaints], newest: int, seen: datetime) -> Taints:

@@ -27,7 +27,7 @@ _numbers = itertools.count(1)
 
 def install(cluster: Cluster) -> None:
     """Service account, rights and a node."""
-    for file in ("namespace.yaml", "rbac.yaml"):
+    for file in ("namespace.yaml", "rbac.yaml", "admission.yaml"):
         cluster.kubectl("apply", "-f", str(MANIFESTS / file))
     cluster.api("POST", "/api/v1/nodes", {"metadata": {"name": NODE}})
 
