@@ -14,7 +14,7 @@ from dra_core.model.slices import Pool
 from dra_core.names import PoolName
 
 #: Seconds for which an answer is good, unless there are new names to ask about.
-AGAIN: Final = 30.0
+AGAIN: Final = 10.0
 
 
 class PoolNames:

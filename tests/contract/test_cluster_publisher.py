@@ -191,6 +191,24 @@ def test_a_pool_with_the_name_of_a_pool_of_a_node_is_refused(stand: Stand, kind:
     publisher.settled()
 
 
+@case("PUB-06")
+def test_a_slice_that_was_given_to_a_node_is_that_nodes_until_it_is_gone(stand: Stand) -> None:
+    publisher = stand.run(pool(2), pool(2, "other"), more=("--rescan-interval=0.2",))
+    publisher.settled()
+    node = stand.node()
+    uid = stand.cluster.api("GET", f"/api/v1/nodes/{node}")["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
+    (item,) = (i for i in stand.of_no_node() if i["spec"]["pool"]["name"] == "fabric")
+    path = f"{SLICES}/{item['metadata']['name']}"
+    given = stand.cluster.api("PATCH", path, {"metadata": {"ownerReferences": [owner]}})
+    until("it says so", lambda: f"node '{node}'" in publisher.ready()["Published"][1])
+    until("only the other pool is left", lambda: pools_of(stand) == ["other"])
+    assert stand.cluster.api("GET", path) == given
+    stand.delete(given)
+    publisher.settled()
+    assert pools_of(stand) == ["fabric", "other"]
+
+
 def test_a_pool_of_this_node_is_refused_by_name_and_the_others_are_published(stand: Stand) -> None:
     publisher = stand.run(pool(2, "right"), {"name": "wrong", "devices": numbered(1)})
     until("the other one is there", lambda: len(stand.of_no_node()) == 1)
