@@ -38,11 +38,11 @@ from dra_operator.cluster import CLAIMS, PODS, RULES, Cluster
 from dra_operator.config import Settings
 from dra_operator.evictions import Evictions, Limits, World
 from dra_operator.handlers import Intake
-from dra_operator.leadership import Leadership
 from dra_operator.modes import Choice, Detection
 from dra_operator.ports import Mode
 from dra_operator.rule_reports import RuleReports
-from dra_service import logs, probes
+from dra_service import leases, logs, probes
+from dra_service.leadership import Leadership
 
 _log = structlog.get_logger(__name__)
 
@@ -103,7 +103,7 @@ class _Instance:
         self._measures = metrics.registry()
         self._pool = ThreadPoolExecutor(_ATTEMPTS, "attempt")
         api = kube.KubeApi.connect(s.kubeconfig)
-        lease = kube_objects.KubeLease(api, s.lease_namespace, s.lease_name)
+        lease = leases.KubeLease(api, s.lease_namespace, s.lease_name)
         self._leadership = Leadership(
             lease, s.identity, self._measures, time.monotonic, self._wake.set
         )

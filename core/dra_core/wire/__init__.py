@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dra_core.errors import InvalidObject
+from dra_core.errors import InvalidObject, InvalidValue
 from dra_core.model.claims import Claim, ClaimTemplate
 from dra_core.model.devices import Device
 from dra_core.model.nodes import NodeSelector
@@ -116,13 +116,18 @@ def published_slice(data: Mapping[str, Any]) -> PublishedSlice:
 
 
 def slice_to_json(
-    published: PublishedSlice, driver: DriverName, node: NodeName, owner: Mapping[str, Any] | None
+    published: PublishedSlice,
+    driver: DriverName,
+    node: NodeName | None,
+    owner: Mapping[str, Any] | None,
 ) -> JSON:
     """A ResourceSlice to be written. ``owner`` is an owner reference (the Node), or None.
 
-    ``node`` is what ``Nodes.THIS`` means.
+    ``node`` is what ``Nodes.THIS`` means; raises InvalidValue for that where there is none.
     """
     nodes = published.nodes
+    if nodes is Nodes.THIS and node is None:
+        raise InvalidValue(f"pool {published.pool!r} is on this node, but there is no node here")
     spec = SliceSpec(
         driver=driver,
         pool=ResourcePool(published.pool, published.generation, published.slice_count),
