@@ -128,7 +128,9 @@ class _Instance:
                 wake=self._wake.set,
                 doubt=self._doubt.set,
             ),
-            Limits(s.pods_per_second, s.pool_share, s.hold_share, s.delete_after),
+            Limits(
+                s.pods_per_second, s.pool_share, s.hold_share, s.delete_after, s.report_unstarted
+            ),
         )
         self._reports = RuleReports(
             self._evictions,

@@ -36,6 +36,7 @@ class Settings:
     pool_share: float
     hold_share: float
     delete_after: float | None
+    report_unstarted: float
     empty_effect: str
     compare_interval: float
     kubeconfig: Path | None
@@ -103,6 +104,15 @@ def _parameters() -> list[click.Parameter]:
             metavar=_SECONDS,
             help="Delete a pod whose eviction has not been allowed so long after it was to go, "
             "whatever its PodDisruptionBudget says.  [default: never]",
+        ),
+        click.Option(
+            ["--report-unstarted"],
+            type=settings.Number(min=0.0, max=86400.0),
+            default=120.0,
+            show_default=True,
+            metavar=_SECONDS,
+            help="Write an Event about a pod that has been starting for so long and whose devices "
+            "nobody publishes any more: its driver is not there. 0 is never.",
         ),
         _choice(
             "--empty-effect",

@@ -30,7 +30,10 @@ class PodClaim:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """``group`` is the name of its PodGroup; ``finished`` means phase Succeeded or Failed."""
+    """``group`` is the name of its PodGroup; ``finished`` means phase Succeeded or Failed.
+
+    ``starting`` is since when it has been on its node without running (phase Pending).
+    """
 
     namespace: str
     name: str
@@ -42,6 +45,7 @@ class Pod:
     deleting: bool = False
     finished: bool = False
     group: str = ""
+    starting: datetime | None = None
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

@@ -7,6 +7,7 @@ raises :class:`~dra_core.errors.InvalidObject` like the rest of this package.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from dra_core.model import usage
@@ -15,7 +16,7 @@ from dra_core.model.objects import Metadata
 from dra_core.model.taints import DeviceTaintRule
 from dra_core.names import ClaimUID, DeviceName, DriverName, PodUID
 from dra_core.wire import tables
-from dra_core.wire.codec import INT, JSON, STRING, ListOf, wrong
+from dra_core.wire.codec import INT, JSON, STRING, TIME, ListOf, wrong
 from dra_core.wire.versions import to_v1
 
 _METADATA: Final = ("name", "namespace", "uid", "generation", "creationTimestamp")
@@ -110,7 +111,14 @@ def pod(data: Mapping[str, Any]) -> usage.Pod:
         deleting=deleting,
         finished=status.get("phase") in _FINISHED,
         group=group or "",
+        starting=_starting(spec, status),
     )
+
+
+def _starting(spec: JSON, status: JSON) -> datetime | None:
+    if status.get("phase") != "Pending" or not spec.get("nodeName") or not status.get("startTime"):
+        return None
+    return TIME.read(status["startTime"], "status.startTime")
 
 
 def has_claims(data: Mapping[str, Any]) -> bool:
