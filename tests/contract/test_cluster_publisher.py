@@ -5,6 +5,7 @@ The shipped admission policy is in force. Pools stand in a file (``dra_testing.p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from testcluster.cluster import Cluster
 
 pytestmark = pytest.mark.control_plane
 
+MANIFESTS = Path(__file__).parents[2] / "manifests"
 LEASES = cluster_stand.LEASE.rpartition("/")[0]
 ZONE = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"]}
 SELECTOR = {"nodeSelectorTerms": [{"matchExpressions": [ZONE]}]}
@@ -204,6 +206,8 @@ def test_a_slice_that_was_given_to_a_node_is_that_nodes_until_it_is_gone(stand: 
     until("it says so", lambda: f"node '{node}'" in publisher.ready()["Published"][1])
     until("only the other pool is left", lambda: pools_of(stand) == ["other"])
     assert stand.cluster.api("GET", path) == given
+    refusals = [r for r in publisher.process.records() if "a Node owns" in str(r)]
+    assert refusals == [], "it does not even try to write it"
     stand.delete(given)
     publisher.settled()
     assert pools_of(stand) == ["fabric", "other"]
@@ -323,3 +327,42 @@ def test_without_an_election_there_is_no_lease(stand: Stand) -> None:
     items = stand.cluster.api("GET", LEASES)["items"]
     assert items == []
     assert "Lease" not in publisher.ready()
+
+
+def test_the_scheduler_allocates_what_the_example_asks_for(stand: Stand) -> None:
+    """Profile fabric, the example, and a pod on a node that nothing was published for."""
+    cluster, example = stand.cluster, MANIFESTS / "examples" / "fabric"
+    stand.run_profile()
+    readme = (example / "README.md").read_text()
+    expected = re.search(r"```output\n(.+?)\n```", readme, re.DOTALL)
+    (command,) = re.findall(r"^    kubectl (get .+)$", readme, re.MULTILINE)
+    assert expected
+    until("the output", lambda: cluster.kubectl(*command.split()).strip() == expected[1])
+
+    classes = MANIFESTS / "components" / "cluster-publisher" / "deviceclass-fabric.yaml"
+    cluster.kubectl("apply", "-f", str(classes))
+    cluster.kubectl("apply", "-k", str(example))
+    capacity = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    status = {"status": {"capacity": capacity, "allocatable": capacity}}
+    node = f"/api/v1/nodes/{stand.node()}/status"
+    cluster.api("PATCH", node, status, patch="merge")
+    pods = "/api/v1/namespaces/default/pods"
+    claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/two-ports"
+    container = {"name": "c", "image": "none", "resources": {"claims": [{"name": "ports"}]}}
+    spec = {
+        "containers": [container],
+        "tolerations": [{"operator": "Exists"}],
+        "resourceClaims": [{"name": "ports", "resourceClaimName": "two-ports"}],
+        "terminationGracePeriodSeconds": 0,
+    }
+    cluster.api("POST", pods, {"metadata": {"name": "user-of-ports"}, "spec": spec})
+    try:
+        found = until("ports", lambda: cluster.api("GET", claims).get("status", {}), timeout=60.0)
+        results = found["allocation"]["devices"]["results"]
+        assert [(r["pool"], r["device"]) for r in results] == [
+            ("fabric", "port-0"),
+            ("fabric", "port-1"),
+        ]
+    finally:
+        cluster.api("DELETE", f"{pods}/user-of-ports?gracePeriodSeconds=0")
+        cluster.kubectl("delete", "--wait=false", "-k", str(example))

@@ -137,6 +137,16 @@ class Stand:
         )
         return Publisher(name, file, process)
 
+    def run_profile(self) -> DriverProcess:
+        """Profile fabric, as the shipped Deployment starts it."""
+        return self._start(
+            "--no-node",
+            "--profile=fabric",
+            f"--kubeconfig={self._account}",
+            f"--lease-namespace={NAMESPACE}",
+            log=self.folder / f"{next(_numbers)}.log",
+        )
+
     def proxy(self) -> FaultProxy:
         """A way to the API server that can have faults."""
         folder = self.folder / f"proxy-{next(_numbers)}"
