@@ -91,21 +91,24 @@ def pool_taints(
     answer for the pool's last state, or at first sight (None) those of an older generation that is
     still there. ``seen`` stands in for a missing ``timeAdded``.
     """
-    found = sorted(slices, key=lambda item: (item.generation, item.name))
+    found = list(slices)
     if not found:
         return {}
-    newest = found[-1].generation
+    newest = max(item.generation for item in found)
     current = [item for item in found if item.generation == newest]
     known = before or {}
     placed = {}
-    for item in current:
+    # A pool may have thousands of slices, and comes here with each one that changes.
+    for item in sorted((item for item in current if item.taints), key=lambda item: item.name):
         for device, taints in item.taints.items():
             placed[device] = _placed(item, taints, known.get(device, ()), seen)
     if len(current) >= max(item.slice_count for item in current):
         return placed
-    devices = listed(current)
     last = known if before is not None else _older(found, newest, seen)
-    return placed | {device: taints for device, taints in last.items() if device not in devices}
+    missing = last.keys() - placed.keys()
+    if missing:
+        missing.difference_update(*(item.devices for item in current))
+    return placed | {device: last[device] for device in missing}
 
 
 def listed(slices: Iterable[SliceTaints]) -> frozenset[DeviceName]:
@@ -118,9 +121,8 @@ def listed(slices: Iterable[SliceTaints]) -> frozenset[DeviceName]:
 def _older(found: Sequence[SliceTaints], newest: int, seen: datetime) -> Taints:
     """Devices of the generations before ``newest``, each as the last one that lists it says."""
     last: dict[DeviceName, tuple[Placed, ...]] = {}
-    for item in found:
-        if item.generation == newest:
-            break
+    older = (item for item in found if item.generation < newest)
+    for item in sorted(older, key=lambda item: (item.generation, item.name)):
         for device in item.devices:
             last[device] = _placed(item, item.taints.get(device, ()), (), seen)
     return {device: taints for device, taints in last.items() if taints}

@@ -24,7 +24,7 @@ import structlog
 
 from dra_core.errors import DraError, InvalidValue, StorageError
 from dra_core.taints import Reading
-from dra_operator import config
+from dra_operator import config, modes
 from dra_operator.adapters import (
     comparison,
     inventory,
@@ -203,8 +203,8 @@ class _Instance:
         while not self._pausing(_SECOND):
             survey = self._watches.status.survey
             if survey is not None:
-                missing = survey.missing.get(RULES, "")
-                self._choice.tick(missing, lambda seconds: not self._pausing(seconds))
+                why = modes.unasked(survey.minor, survey.missing.get(RULES, ""))
+                self._choice.tick(why, lambda seconds: not self._pausing(seconds))
 
     def _report(self) -> None:
         while not self._pausing(_SECOND):

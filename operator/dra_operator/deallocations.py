@@ -34,26 +34,29 @@ class Deallocations:
         """The pod has gone; its claims should follow."""
         for named in pod.claims:
             claim = self._cluster.claim(pod.namespace, named.name)
-            if claim is not None and claim.results:
+            if claim is not None and not claim.results:
+                # The watch of claims was faster than that of pods.
+                self._freed(claim, 0.0)
+            elif claim is not None:
                 self._expected.setdefault(claim.uid, (claim, tick, False))
 
     def look(self, tick: float, start: Start) -> None:
         """Note which have become free, and say why others have not."""
         for uid, (claim, since, told) in list(self._expected.items()):
             now = self._cluster.claim(claim.namespace, claim.name)
-            if now is None or now.uid != uid or not now.results:
+            # Other results: free in between, and given to somebody again.
+            if now is None or now.uid != uid or now.results != claim.results:
                 del self._expected[uid]
-                self._measures.add("claims_deallocated_total")
-                took = round(tick - since, 1)
-                _log.info("claim is deallocated", claim=str(claim), uid=uid, seconds=took)
-            elif now.results != claim.results:
-                # Free in between, and given to somebody again.
-                del self._expected[uid]
-                self._measures.add("claims_deallocated_total")
+                self._freed(claim, tick - since)
             elif not told and tick >= since + SLOW:
                 self._expected[uid] = now, since, True
                 self._tell(now, round(tick - since), start)
         self._measures.set("claims_to_deallocate", len(self._expected))
+
+    def _freed(self, claim: ClaimInUse, seconds: float) -> None:
+        self._measures.add("claims_deallocated_total")
+        took = round(seconds, 1)
+        _log.info("claim is deallocated", claim=str(claim), uid=claim.uid, seconds=took)
 
     def _tell(self, claim: ClaimInUse, seconds: int, start: Start) -> None:
         note = f"still allocated {seconds} s after a pod of it was evicted: {_why(claim)}"

@@ -3,7 +3,8 @@
 From 1.36 on kube-controller-manager evicts by itself, unless that is switched off, and two evictors
 on one cluster are one too many. The API does not say whether it does. But where its evictor runs it
 gives every DeviceTaintRule a condition, also one with effect None that selects nothing: such a rule
-is the question, and the condition is the answer. Silence has to be heard twice.
+is the question, and the condition is the answer. Silence has to be heard twice, and says nothing
+before 1.37, where the evictor may work for slices and take no notice of rules.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from dra_operator.ports import Measures, Mode, ProbeApi
 
 _log = structlog.get_logger(__name__)
 
+#: Minor version since which whoever evicts for slices answers rules, too.
+ANSWERING: Final = 37
 #: How one chooses by hand, for messages.
 CHOOSE: Final = (
     "to choose by hand start the operator with --mode=observe, or switch the in-tree evictor off "
@@ -127,6 +130,19 @@ class Detection:
 
 
 _RESULTS: Final = {True: "answered", False: "silent", None: "interrupted"}
+
+
+def unasked(minor: int, missing: str) -> str:
+    """Why the in-tree evictor of this minor version cannot be asked, or nothing.
+
+    ``missing`` says why there are no rules. In 1.36 the gates of slice taints and of rules are
+    apart: with the second one off the evictor works and answers no rule.
+    """
+    if missing:
+        return missing
+    if minor < ANSWERING:
+        return f"before Kubernetes 1.{ANSWERING} it may evict without answering rules"
+    return ""
 
 
 class Choice:

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Folders with packages: each must come from the copy, not from where it is installed.
+SOURCES = ("cli", "core", "driver", "operator", "protos", "service")
 #: pytest: all passed, some failed, and collection went wrong or nothing was run.
 PASSED, FAILED = 0, 1
 
@@ -59,7 +61,9 @@ def _tried(mutant: dict[str, Any]) -> dict[str, bool]:
 
 
 def _run(copy: Path, test: str) -> int:
-    sources = os.pathsep.join(str(copy / part) for part in ("cli", "core", "driver", "protos"))
+    project = tomllib.loads((copy / "pyproject.toml").read_text())
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    sources = os.pathsep.join(str((copy / package).parent) for package in packages)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
     done = subprocess.run(
         command,

@@ -596,6 +596,18 @@ def test_a_claim_is_seen_deallocated() -> None:
     assert STILL_ALLOCATED not in [reason for _, reason in stand.told]
 
 
+def test_a_claim_that_is_free_before_its_pod_is_seen_gone_counts() -> None:
+    """Watches of two resources do not keep the order of events."""
+    stand = Stand()
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(1)
+    stand.put(replace(a_claim(), results=()))
+    stand.gone("u1")
+    stand.run(5)
+    assert (freed(stand), stand.counted["claims_to_deallocate"]) == (1.0, 0.0)
+
+
 @pytest.mark.parametrize(
     ("users", "why"),
     [

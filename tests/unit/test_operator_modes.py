@@ -8,7 +8,7 @@ import pytest
 import structlog.testing
 
 from dra_core.errors import ApiError, ApiForbidden, ApiNotFound, ApiUnavailable
-from dra_operator.modes import Choice, Detection
+from dra_operator.modes import Choice, Detection, unasked
 from dra_operator.ports import Mode
 
 
@@ -242,3 +242,9 @@ def test_who_is_told_asks_nobody(server: Server, mode: Mode) -> None:
     assert server.made == []
     assert server.changes == 1, "noted once"
     assert server.counted[f"mode/{mode.value}"] == 1
+
+
+def test_before_1_37_silence_says_nothing_so_nothing_is_asked() -> None:
+    assert unasked(36, "") == "before Kubernetes 1.37 it may evict without answering rules"
+    assert unasked(37, "") == ""
+    assert unasked(37, "not served") == "not served"

@@ -109,6 +109,16 @@ def test_more_slices_than_said_are_not_unfinished() -> None:
     assert pool_taints(current, before, SEEN) == {}
 
 
+def test_of_slices_that_list_the_same_device_the_last_name_counts_in_whichever_order() -> None:
+    slices = [
+        a_slice(1, 9, name, d=replace(TAINT, key=key), **{f"own-{name}": None})
+        for name, key in (("b", "second"), ("a", "first"))
+    ]
+    slices.append(a_slice(1, 9, "z", e=TAINT))
+    for order in (slices, slices[::-1]):
+        assert keys(pool_taints(iter(order), None, SEEN)) == {"d": ["second"], "e": [TAINT.key]}
+
+
 @case("EVCT-04")
 def test_a_taint_without_a_time_counts_from_when_it_was_first_seen() -> None:
     bare = replace(TAINT, time_added=None)

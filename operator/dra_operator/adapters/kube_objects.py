@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import threading
 import time
 from collections.abc import Callable
 from typing import Final
@@ -14,17 +13,19 @@ import structlog
 from dra_core import taints
 from dra_core.errors import ApiError, ApiNotFound, ApiUnavailable
 from dra_core.eviction import Cause
-from dra_core.model.usage import ClaimInUse, Pod
+from dra_core.model.taints import DeviceTaintRule
+from dra_core.model.usage import ClaimInUse, Pod, SliceTaints
 from dra_core.wire import lean
 from dra_core.wire.versions import GROUP
 from dra_operator.adapters.kube import STRATEGIC, KubeApi
+from dra_operator.adapters.recent import Recent
 from dra_operator.cluster import CLAIMS, RULES, SLICES
 from dra_operator.ports import EvictionRefused, Subject
 from dra_service.api_server import JSON
 
 _log = structlog.get_logger(__name__)
 
-#: Seconds for which an answer about a taint is good: a rule with many pods is asked for once.
+#: Seconds for which a rule or slice that was read is good: one with many pods is asked for once.
 _FRESH: Final = 1.0
 #: ``note`` of an Event, ``message`` of a condition: bytes.
 _NOTE: Final = 1024
@@ -92,24 +93,14 @@ class KubeTaints:
     ) -> None:
         self._api = api
         self._path = path
-        self._monotonic = monotonic
-        self._lock = threading.Lock()
-        self._answers: dict[tuple[str, str, taints.DeviceId], tuple[float, bool]] = {}
+        self._rules: Recent[DeviceTaintRule | None] = Recent(_FRESH, monotonic)
+        self._slices: Recent[SliceTaints | None] = Recent(_FRESH, monotonic)
+        self._pools: Recent[list[SliceTaints]] = Recent(_FRESH, monotonic)
 
     def confirm(self, cause: Cause) -> bool:
-        """One GET, or what one said a moment ago."""
-        source = cause.placed.source
-        key = source.uid, str(cause.placed), cause.device
-        with self._lock:
-            now = self._monotonic()
-            self._answers = {k: v for k, v in self._answers.items() if now < v[0] + _FRESH}
-            if key in self._answers:
-                return self._answers[key][1]
-        rule = source.kind == "DeviceTaintRule"
-        answer = self._by_rule(cause) if rule else self._by_slice(cause)
-        with self._lock:
-            self._answers[key] = now, answer
-        return answer
+        """One GET, or what one said a moment ago: whichever pods and devices it was for."""
+        rule = cause.placed.source.kind == "DeviceTaintRule"
+        return self._by_rule(cause) if rule else self._by_slice(cause)
 
     def _get(self, plural: str, name: str) -> JSON | None:
         path = self._path(plural)
@@ -122,38 +113,33 @@ class KubeTaints:
 
     def _by_rule(self, cause: Cause) -> bool:
         source = cause.placed.source
-        data = self._get(RULES, source.name)
-        if data is None:
-            return False
-        rule = lean.rule(data)
-        placed = taints.rule_taint(rule, cause.placed.since)
+        rule = self._rules.get(source.name, lambda: self._rule(source.name))
         return (
-            rule.metadata.uid == source.uid
-            and placed.taint == cause.placed.taint
+            rule is not None
+            and rule.metadata.uid == source.uid
+            and taints.rule_taint(rule, cause.placed.since).taint == cause.placed.taint
             and taints.selects(rule.spec.selector, cause.device)
         )
 
+    def _rule(self, name: str) -> DeviceTaintRule | None:
+        data = self._get(RULES, name)
+        return None if data is None else lean.rule(data)
+
     def _by_slice(self, cause: Cause) -> bool:
         source = cause.placed.source
-        data = self._get(SLICES, source.name)
-        found = None if data is None else lean.resource_slice(data)
+        found = self._slices.get(source.name, lambda: self._slice(source.name))
         if found is None or found.uid != source.uid:
             return self._unfinished(cause)
         return cause.placed.taint in found.taints.get(cause.device.device, ())
 
+    def _slice(self, name: str) -> SliceTaints | None:
+        data = self._get(SLICES, name)
+        return None if data is None else lean.resource_slice(data)
+
     def _unfinished(self, cause: Cause) -> bool:
         """Whether the device is missing from a generation that is: it keeps its last taints."""
-        path, device = self._path(SLICES), cause.device
-        if path is None:
-            return False
-        query = {"fieldSelector": f"spec.driver={device.driver}"}
-        kind = {"apiVersion": path.removeprefix("/apis/").rpartition("/")[0]}
-        slices = [
-            lean.resource_slice({**item, **kind, "kind": "ResourceSlice"})
-            for page in self._api.pages(path, query)
-            for item in page.get("items") or []
-        ]
-        pool = [item for item in slices if item.pool == device.pool]
+        device = cause.device
+        pool = self._pools.get((device.driver, device.pool), lambda: self._pool(device))
         newest = max((item.generation for item in pool), default=0)
         current = [item for item in pool if item.generation == newest]
         return (
@@ -161,6 +147,19 @@ class KubeTaints:
             and len(current) < max(item.slice_count for item in current)
             and not any(device.device in item.devices for item in current)
         )
+
+    def _pool(self, device: taints.DeviceId) -> list[SliceTaints]:
+        path = self._path(SLICES)
+        if path is None:
+            return []
+        query = {"fieldSelector": f"spec.driver={device.driver}"}
+        kind = {"apiVersion": path.removeprefix("/apis/").rpartition("/")[0]}
+        slices = [
+            lean.resource_slice({**item, **kind, "kind": "ResourceSlice"})
+            for page in self._api.pages(path, query)
+            for item in page.get("items") or []
+        ]
+        return [item for item in slices if item.pool == device.pool]
 
 
 class KubeNotices:
