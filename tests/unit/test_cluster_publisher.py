@@ -102,13 +102,14 @@ class Memory:
         self.items: dict[str, JSON] = {}
         self.writes: list[str] = []
         self.then: list[Any] = []
+        self.of_nodes: dict[str, str] = {}
         self._version = 0
 
     def owner(self) -> None:
         return None
 
     def pools_of_nodes(self) -> Mapping[str, str]:
-        return {}
+        return self.of_nodes
 
     def minor_version(self) -> int:
         return 37
@@ -181,6 +182,16 @@ def test_slices_of_no_node_have_neither_nodename_nor_owner() -> None:
     assert "ownerReferences" not in item["metadata"]
     assert item["spec"].keys() == {"driver", "pool", "devices", "allNodes"}
     assert item["metadata"]["name"].startswith("00000-fabric.example.com-")
+
+
+@case("PUB-06")
+def test_a_pool_is_taken_back_when_a_node_comes_with_its_name() -> None:
+    stand = Stand()
+    assert stand.publish(pool("a", devices=200)) is None
+    stand.api.of_nodes = {"a": "slice 's' of node 'n1'"}
+    assert stand.publish(pool("a", devices=200), pool("b")) is None
+    assert [i["spec"]["pool"]["name"] for i in stand.api.items.values()] == ["b"]
+    assert "pool 'a' is not published" in stand.publisher.trouble
 
 
 @case("PUB-06")
