@@ -330,8 +330,8 @@ def test_without_an_election_there_is_no_lease(stand: Stand) -> None:
 
 
 def test_the_scheduler_allocates_what_the_example_asks_for(stand: Stand) -> None:
-    """Profile fabric, the example, and a pod on a node that nothing was published for."""
-    cluster, example = stand.cluster, MANIFESTS / "examples" / "fabric"
+    """Profile ports, the example, and a pod on a node that nothing was published for."""
+    cluster, example = stand.cluster, MANIFESTS / "examples" / "ports"
     stand.run_profile()
     readme = (example / "README.md").read_text()
     expected = re.search(r"```output\n(.+?)\n```", readme, re.DOTALL)
@@ -339,7 +339,7 @@ def test_the_scheduler_allocates_what_the_example_asks_for(stand: Stand) -> None
     assert expected
     until("the output", lambda: cluster.kubectl(*command.split()).strip() == expected[1])
 
-    classes = MANIFESTS / "components" / "cluster-publisher" / "deviceclass-fabric.yaml"
+    classes = MANIFESTS / "components" / "cluster-publisher" / "deviceclass-ports.yaml"
     cluster.kubectl("apply", "-f", str(classes))
     cluster.kubectl("apply", "-k", str(example))
     capacity = {"cpu": "4", "memory": "8Gi", "pods": "10"}
@@ -360,8 +360,8 @@ def test_the_scheduler_allocates_what_the_example_asks_for(stand: Stand) -> None
         found = until("ports", lambda: cluster.api("GET", claims).get("status", {}), timeout=60.0)
         results = found["allocation"]["devices"]["results"]
         assert [(r["pool"], r["device"]) for r in results] == [
-            ("fabric", "port-0"),
-            ("fabric", "port-1"),
+            ("network", "port-0"),
+            ("network", "port-1"),
         ]
     finally:
         cluster.api("DELETE", f"{pods}/user-of-ports?gracePeriodSeconds=0")

@@ -31,7 +31,7 @@ FOLDERS = sorted(
 )
 SLICES = "/apis/resource.k8s.io/{}/resourceslices"
 PUBLISHER = "dragoman-cluster-publisher"
-FABRIC = "fabric.example.com"
+PORTS = "ports.example.com"
 EXISTS = {"key": "example.com/fabric", "operator": "Exists"}
 #: What the policy of the publisher without a node says.
 OF_NO_NODE = "may write slices without nodeName only"
@@ -275,7 +275,7 @@ def test_the_cluster_publisher_has_the_rights_of_its_allow_list(control_plane: C
     (create, others, events) = find(items, "Role", PUBLISHER)["rules"]
     assert (create["verbs"], create["resources"]) == (["create"], ["leases"])
     assert (others["verbs"], others["resources"]) == (["get", "update"], ["leases"])
-    assert others["resourceNames"] == ["fabric.example.com-publisher"]
+    assert others["resourceNames"] == ["ports.example.com-publisher"]
     assert (events["verbs"], events["resources"]) == (["create"], ["events"])
     assert {i["kind"] for i in items if "Role" in i["kind"]} == {
         "ClusterRole",
@@ -292,7 +292,7 @@ def test_the_cluster_publisher_is_a_pod_without_privilege_or_host(control_plane:
     pod = deployment["template"]["spec"]
     assert "volumes" not in pod
     (container,) = pod["containers"]
-    assert container["args"][:2] == ["--no-node", "--profile=fabric"]
+    assert container["args"][:2] == ["--no-node", "--profile=ports"]
     fields = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in container["env"]}
     assert fields == {
         "DRA_DRIVER_IDENTITY": "metadata.name",
@@ -324,7 +324,7 @@ def test_the_cluster_publisher_writes_slices_of_no_node_and_its_driver_only(
     made: list[str] = []
 
     def body(name: str, owners: Any = (), **spec: Any) -> dict[str, Any]:
-        item = published(name, **{"driver": FABRIC, **spec})
+        item = published(name, **{"driver": PORTS, **spec})
         if version != "v1beta1":
             item["spec"]["devices"] = [{"name": "d"}]
         item["metadata"]["ownerReferences"] = list(owners)

@@ -25,15 +25,15 @@ from dra_driver.offer import Offer
 from dra_driver.pool_names import AGAIN, PoolNames
 from dra_driver.ports import Changed, Listed, Scope
 from dra_driver.profiles.cpu import CpuProfile
-from dra_driver.profiles.fabric import FabricProfile
 from dra_driver.profiles.gpu import GpuProfile
+from dra_driver.profiles.ports import PortsProfile
 from dra_driver.publisher import Publisher
 from dra_driver.slice_watch import Relisted
 from dra_driver.turns import LeaseTurn, LockTurn
 from dra_service.leadership import Leadership, LeaseRecord
 from dra_testing.cases import case
 
-DRIVER = DriverName("fabric.example.com")
+DRIVER = DriverName("ports.example.com")
 JSON = dict[str, Any]
 
 
@@ -181,7 +181,7 @@ def test_slices_of_no_node_have_neither_nodename_nor_owner() -> None:
     (item,) = stand.api.items.values()
     assert "ownerReferences" not in item["metadata"]
     assert item["spec"].keys() == {"driver", "pool", "devices", "allNodes"}
-    assert item["metadata"]["name"].startswith("00000-fabric.example.com-")
+    assert item["metadata"]["name"].startswith("00000-ports.example.com-")
 
 
 @case("PUB-06")
@@ -309,7 +309,7 @@ def test_names_of_slices_differ_from_those_of_any_node() -> None:
 
 
 def context(node: str | None, **options: str) -> api.Context:
-    known = {option.name: option.default for option in FabricProfile.OPTIONS} | options
+    known = {option.name: option.default for option in PortsProfile.OPTIONS} | options
     name = NodeName(node) if node else None
     return api.Context(DRIVER, name, Path("/p") if node else None, lambda: known)
 
@@ -322,39 +322,39 @@ def test_profiles_of_nodes_say_that_they_need_one(profile: type[api.Driver]) -> 
         _ = context(None).plugin_dir
 
 
-def test_fabric_publishes_without_a_node_and_prepares_on_one() -> None:
-    (everywhere,) = FabricProfile(context(None, count="2")).pools()
-    assert (everywhere.name, everywhere.nodes) == ("fabric", Nodes.ALL)
+def test_ports_are_published_without_a_node_and_prepared_on_one() -> None:
+    (everywhere,) = PortsProfile(context(None, count="2")).pools()
+    assert (everywhere.name, everywhere.nodes) == ("network", Nodes.ALL)
     assert [d.name for d in everywhere.devices] == ["port-0", "port-1"]
-    zones = FabricProfile(context(None, zones="a,b")).pools()
-    assert [p.name for p in zones] == ["fabric-a", "fabric-b"]
+    zones = PortsProfile(context(None, zones="a,b")).pools()
+    assert [p.name for p in zones] == ["network-a", "network-b"]
     for one in (everywhere, *zones):
         assert Soundness(DRIVER, None).check(one).faults == {}
-    on_node = FabricProfile(context("n1"))
+    on_node = PortsProfile(context("n1"))
     assert on_node.pools() == []
     claim = wire.claim_from_json(
         {"metadata": {"name": "c", "namespace": "d", "uid": "u"}, "spec": {"devices": {}}}
     )
-    result = AllocationResult("r", DRIVER, PoolName("fabric"), DeviceName("port-1"))
+    result = AllocationResult("r", DRIVER, PoolName("network"), DeviceName("port-1"))
     (edits,) = on_node.prepare(claim, [result])
-    assert edits.env == {"FABRIC_PORT_1": "fabric/port-1"}
+    assert edits.env == {"NETWORK_PORT_1": "network/port-1"}
     on_node.unprepare(api.ClaimReference("d", "c", api.ClaimUID("u")))
-    wrong = AllocationResult("r", DRIVER, PoolName("fabric"), DeviceName("gpu-1"))
-    with pytest.raises(UnknownDevice, match="no port of the fabric"):
+    wrong = AllocationResult("r", DRIVER, PoolName("network"), DeviceName("gpu-1"))
+    with pytest.raises(UnknownDevice, match="no port of the network"):
         on_node.prepare(claim, [wrong])
 
 
 @pytest.mark.parametrize("zones", ["A", "a,,b", "a,a"])
 def test_zones_that_no_node_can_have_are_refused(zones: str) -> None:
     with pytest.raises((InvalidValue, ValueError)):
-        FabricProfile.OPTIONS[1].check(zones)
+        PortsProfile.OPTIONS[1].check(zones)
 
 
 # -- settings
 
 
 def parsed(*arguments: str) -> Settings:
-    found = config.parse([*arguments, "--profile=fabric"], Profiles())
+    found = config.parse([*arguments, "--profile=ports"], Profiles())
     assert isinstance(found, Settings)
     return found
 
@@ -362,9 +362,9 @@ def parsed(*arguments: str) -> Settings:
 def test_settings_say_where_an_instance_is() -> None:
     on_node = parsed("--node-name=n1", "--kubelet-root=/k").place
     assert isinstance(on_node, OnNode)
-    assert on_node.plugin_dir == Path("/k/plugins/fabric.example.com")
+    assert on_node.plugin_dir == Path("/k/plugins/ports.example.com")
     replica = parsed("--no-node", "--lease-namespace=n").place
-    assert replica == Replica(None, "n", "fabric.example.com-publisher")
+    assert replica == Replica(None, "n", "ports.example.com-publisher")
     named = parsed("--no-node", "--lease-namespace=n", "--lease-name=l", "--identity=i").place
     assert named == Replica("i", "n", "l")
     assert parsed("--no-node", "--no-leader-election").place == Replica(None, None, None)

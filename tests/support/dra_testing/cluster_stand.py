@@ -23,7 +23,7 @@ from testcluster.errors import ApiError
 
 MANIFESTS = Path(__file__).parents[3] / "manifests" / "components" / "cluster-publisher"
 #: The shipped policy and role are for this driver.
-DRIVER = "fabric.example.com"
+DRIVER = "ports.example.com"
 ACCOUNT = "dragoman-cluster-publisher"
 NAMESPACE = "dragoman-publisher"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{DRIVER}-publisher"
@@ -138,10 +138,10 @@ class Stand:
         return Publisher(name, file, process)
 
     def run_profile(self) -> DriverProcess:
-        """Profile fabric, as the shipped Deployment starts it."""
+        """Profile ports, as the shipped Deployment starts it."""
         return self._start(
             "--no-node",
-            "--profile=fabric",
+            "--profile=ports",
             f"--kubeconfig={self._account}",
             f"--lease-namespace={NAMESPACE}",
             log=self.folder / f"{next(_numbers)}.log",

@@ -1,4 +1,4 @@
-"""Profile ``fabric``: simulated ports of a fabric, which belong to no node.
+"""Profile ``ports``: simulated ports of a network, which belong to no node.
 
 An instance without a node (``--no-node``) publishes them, for all nodes or zone by zone. Instances
 on nodes publish nothing; they prepare the ports that pods on their node were given.
@@ -33,11 +33,11 @@ def _zones(text: str) -> tuple[str, ...]:
     return zones
 
 
-class FabricProfile:
-    """Ports named ``port-<index>``, in a pool ``fabric`` or in one pool ``fabric-<zone>`` each."""
+class PortsProfile:
+    """Ports ``port-<index>``, in a pool ``network`` or in one pool ``network-<zone>`` each."""
 
-    SUMMARY: ClassVar[str] = "simulated ports of a fabric, of no node: see --no-node"
-    DRIVER_NAME: ClassVar[str] = "fabric.example.com"
+    SUMMARY: ClassVar[str] = "simulated ports of a network, of no node: see --no-node"
+    DRIVER_NAME: ClassVar[str] = "ports.example.com"
     OPTIONS: ClassVar[Sequence[api.Option]] = (
         api.Option("count", "8", f"number of ports in each pool, 0 to {_MOST}", _count),
         api.Option("zones", "", f"values of {_ZONE}, joined by ','; none: all nodes", _zones),
@@ -56,9 +56,10 @@ class FabricProfile:
         )
         zones = _zones(options["zones"])
         if not zones:
-            return [api.Pool(api.PoolName("fabric"), ports, nodes=api.Nodes.ALL)]
+            return [api.Pool(api.PoolName("network"), ports, nodes=api.Nodes.ALL)]
         return [
-            api.Pool(api.PoolName(f"fabric-{zone}"), ports, nodes=_nodes_of(zone)) for zone in zones
+            api.Pool(api.PoolName(f"network-{zone}"), ports, nodes=_nodes_of(zone))
+            for zone in zones
         ]
 
     def prepare(
@@ -73,10 +74,10 @@ class FabricProfile:
         prefix, _, digits = result.device.partition("-")
         if prefix != "port" or not (digits.isascii() and digits.isdigit()):
             raise UnknownDevice(
-                f"device {result.device!r} in pool {result.pool!r} is no port of the fabric "
+                f"device {result.device!r} in pool {result.pool!r} is no port of the network "
                 "(port-<index>); delete the pod to have the claim allocated anew"
             )
-        return api.ContainerEdits(env={f"FABRIC_PORT_{digits}": f"{result.pool}/{result.device}"})
+        return api.ContainerEdits(env={f"NETWORK_PORT_{digits}": f"{result.pool}/{result.device}"})
 
 
 def _nodes_of(zone: str) -> api.NodeSelector:
