@@ -71,7 +71,7 @@ def test_what_is_wrong_is_said_in_one_sentence(arguments: list[str], sentence: s
     [
         ("mode: [", "is not valid YAML"),
         ("- a", "must be a YAML mapping"),
-        ("modes: evict", "unknown setting 'modes'; known are: compare-interval, "),
+        ("modes: evict", "unknown setting 'modes'; known are: attach-deadline, "),
         ("mode: [evict]", "mode must be one value"),
         ("mode: often", "'often' is not one of"),
     ],

@@ -1,0 +1,232 @@
+"""binding, whatever happens in whichever order: restarts, errors of the API, faults of the fabric,
+claims that are deleted, schedulers that give up.
+
+Nothing stays attached without a claim, no claim waits for ever, no condition of another writer is
+touched, and ready is said only of what is attached.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from dra_core.model.objects import Condition
+from dra_core.taints import DeviceId
+from dra_operator.binding import Limits
+from dra_testing.binding_world import CONFIRMED, FAILED, READY, T0, Stand, device, result
+from dra_testing.cases import case
+
+NAMES, DEVICES, NODES = ("a", "b", "c"), ("gpu-0", "gpu-1", "gpu-2"), ("node-1", "node-2")
+THEIRS = (CONFIRMED, "example.com/other")
+DEADLINE, SCHEDULER = 540.0, 600.0
+Theirs = dict[tuple[str, DeviceId, str], Condition]
+
+
+class Machine(RuleBasedStateMachine):
+    """An operator, its cluster and its fabric."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stand = Stand(Limits(deadline=DEADLINE))
+        self.theirs: Theirs = {}
+
+    @initialize(latency=st.sampled_from([0.0, 3.0, 50.0, 700.0]), rules=st.booleans())
+    def begin(self, latency: float, rules: bool) -> None:
+        self.stand.fabric.latency = latency
+        self.stand.server.rules_served = rules
+        self.stand.server.after_report = self._written
+
+    def _written(self, uid: str, where: DeviceId, said: dict[str, str]) -> None:
+        assert not set(said) & set(THEIRS)
+        if said.get(READY) == "True":
+            node = self.stand.server.claims[uid].claim.node
+            assert self.stand.fabric.attached(where) == [(uid, node)]
+            late = self.stand.clock.now() - self._allocated_at(uid)
+            assert late.total_seconds() < DEADLINE
+
+    def _allocated_at(self, uid: str) -> datetime:
+        found = self.stand.server.claims[uid].claim.allocated_at
+        assert found is not None
+        return found
+
+    # -- the scheduler, users, the claim controller
+
+    def _allocated(self) -> dict[str, str]:
+        """UIDs by name."""
+        stored = self.stand.server.claims.values()
+        return {s.claim.name: s.claim.uid for s in stored if s.claim.results}
+
+    def _free(self) -> list[str]:
+        server = self.stand.server
+        used = {r.device for s in server.claims.values() for r in s.claim.results}
+        held = {hold.device.device for hold in server.rules.values()}
+        return [name for name in DEVICES if name not in used and name not in held]
+
+    @precondition(lambda self: self._free() and len(self._allocated()) < len(NAMES))
+    @rule(data=st.data(), node=st.sampled_from(NODES), confirmed=st.booleans())
+    def allocate(self, data: st.DataObject, node: str, confirmed: bool) -> None:
+        name = data.draw(st.sampled_from([n for n in NAMES if n not in self._allocated()]))
+        free = self._free()
+        count = data.draw(st.integers(1, len(free)))
+        more = (CONFIRMED,) if confirmed else ()
+        self.stand.server.allocate(name, *(result(d, *more) for d in free[:count]), node=node)
+
+    @precondition(lambda self: self._allocated())
+    @rule(data=st.data())
+    def deallocate(self, data: st.DataObject) -> None:
+        self._drop(data.draw(st.sampled_from(sorted(self._allocated().values()))))
+
+    @precondition(lambda self: self.stand.server.claims)
+    @rule(data=st.data())
+    def delete(self, data: st.DataObject) -> None:
+        uid = data.draw(st.sampled_from(sorted(self.stand.server.claims)))
+        self._forget_theirs(uid)
+        self.stand.server.delete(uid)
+
+    @rule()
+    def scheduler_looks(self) -> None:
+        """It takes back what failed, and what took too long."""
+        for uid in self._allocated().values():
+            claim = self.stand.server.claims[uid].claim
+            waited = (self.stand.clock.now() - (claim.allocated_at or T0)).total_seconds()
+            said = [self.stand.server.status(uid, _of(r.device), FAILED) for r in claim.results]
+            if "True" in said or (waited > SCHEDULER and not self._ready(uid)):
+                self._drop(uid)
+
+    def _drop(self, uid: str) -> None:
+        self._forget_theirs(uid)
+        self.stand.server.deallocate(uid)
+
+    def _forget_theirs(self, uid: str) -> None:
+        self.theirs = {key: c for key, c in self.theirs.items() if key[0] != uid}
+
+    @precondition(lambda self: self._allocated())
+    @rule(data=st.data(), kind=st.sampled_from(THEIRS), status=st.sampled_from(["True", "False"]))
+    def another_writer(self, data: st.DataObject, kind: str, status: str) -> None:
+        uid = data.draw(st.sampled_from(sorted(self._allocated().values())))
+        where = _of(self.stand.server.claims[uid].claim.results[0].device)
+        self.stand.server.set(uid, where, kind, status)
+        self.theirs[uid, where, kind] = self.stand.server.claims[uid].conditions[where, None, kind][
+            0
+        ]
+
+    @precondition(lambda self: self._allocated())
+    @rule(data=st.data())
+    def our_condition_is_set_by_somebody(self, data: st.DataObject) -> None:
+        uid = data.draw(st.sampled_from(sorted(self._allocated().values())))
+        where = _of(self.stand.server.claims[uid].claim.results[0].device)
+        if not self.stand.server.status(uid, where, READY):
+            self.stand.server.set(uid, where, READY, "Unknown")
+            found = self.stand.server.claims[uid].conditions[where, None, READY][0]
+            self.theirs[uid, where, READY] = found
+
+    # -- what goes wrong
+
+    @rule(down=st.booleans())
+    def api_server(self, down: bool) -> None:
+        self.stand.server.down = down
+
+    @rule(count=st.integers(1, 3))
+    def answers_get_lost(self, count: int) -> None:
+        self.stand.server.lose_answers = count
+
+    @rule(faults=st.lists(st.sampled_from(["lose", "late", "twice", "crash", "fail"]), max_size=4))
+    def fabric_misbehaves(self, faults: list[str]) -> None:
+        self.stand.fabric.faults.extend(faults)
+
+    @rule(name=st.sampled_from(DEVICES), broken=st.booleans())
+    def device_breaks(self, name: str, broken: bool) -> None:
+        change = self.stand.fabric.broken.add if broken else self.stand.fabric.broken.discard
+        change(device(name))
+
+    @rule(unverified=st.booleans())
+    def verification(self, unverified: bool) -> None:
+        self.stand.fabric.unverified = unverified
+
+    @rule()
+    def fabric_forgets(self) -> None:
+        """What is attached falls off; rarely of use, so only one."""
+        if self.stand.fabric.items:
+            self.stand.fabric.items.pop()
+
+    @rule()
+    def operator_starts_anew(self) -> None:
+        self.stand.restart()
+
+    @rule()
+    def half_a_turn(self) -> None:
+        """Work is begun; a restart now cuts it off."""
+        self.stand.deliver()
+        self.stand.bindings.run_due()
+
+    @rule(leads=st.booleans())
+    def leadership(self, leads: bool) -> None:
+        self.stand.leads = leads
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 5.0, 30.0, 100.0, 550.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.stand.run(seconds)
+
+    # -- what holds
+
+    @invariant()
+    def never_both(self) -> None:
+        for uid, stored in self.stand.server.claims.items():
+            for where in {key[0] for key in stored.conditions}:
+                said = [self.stand.server.status(uid, where, kind) for kind in (READY, FAILED)]
+                assert said != ["True", "True"]
+
+    @invariant()
+    def others_are_left_alone(self) -> None:
+        for (uid, where, kind), condition in self.theirs.items():
+            found = self.stand.server.claims[uid].conditions[where, None, kind]
+            assert found == (condition, "agent")
+
+    def _ready(self, uid: str) -> bool:
+        claim = self.stand.server.claims[uid].claim
+        return all(
+            self.stand.server.status(uid, _of(r.device), READY) == "True" for r in claim.results
+        )
+
+    def teardown(self) -> None:
+        """All is well again; after a while everything is in order."""
+        stand = self.stand
+        stand.server.down, stand.server.lose_answers, stand.leads = False, 0, True
+        stand.fabric.faults.clear()
+        stand.fabric.broken.clear()
+        stand.fabric.unverified = False
+        stand.run(SCHEDULER + 200.0)
+        wanted = {
+            (uid, _of(r.device), s.claim.node)
+            for uid, s in stand.server.claims.items()
+            for r in s.claim.results
+        }
+        ready = {key for key in wanted if stand.server.status(key[0], key[1], READY) == "True"}
+        failed = {key for key in wanted if stand.server.status(key[0], key[1], FAILED) == "True"}
+        attached = [(i.tag.uid, i.device, i.node) for i in stand.fabric.items]
+        assert wanted == ready | failed, "a claim waits for ever"
+        assert sorted(attached) == sorted(ready), "attached and ready are not the same"
+        assert not stand.server.rules, "a device is held back for ever"
+
+
+def _of(name: str) -> DeviceId:
+    return device(name)
+
+
+TestMachine = case("BIND-04")(Machine.TestCase)
+TestMachine.settings = settings(
+    max_examples=int(os.environ.get("DRAGOMAN_SOAK", "60")),
+    stateful_step_count=40,
+    deadline=None,
+    database=None,
+)
