@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from dra_core.model.claims import AllocationResult, ClaimReference, DeviceStatus
+from dra_core.errors import InvalidValue
+from dra_core.model.claims import AllocationResult, Claim, ClaimReference, DeviceStatus
 from dra_core.model.objects import Condition, Metadata
 from dra_core.model.taints import (
     DeviceTaint,
@@ -136,7 +137,7 @@ def targets(claim: ClaimInUse, others: Others) -> dict[DeviceId, Target]:
 
 def standing(target: Target, devices: Sequence[DeviceStatus]) -> Standing:
     """What ``status.devices`` of the claim says."""
-    entries = [_conditions(target, share, devices) for share in target.shares]
+    entries = [_entry(target.device, share, devices) for share in target.shares]
 
     def true(name: str, entry: Mapping[str, Condition]) -> bool:
         return name in entry and entry[name].status == "True"
@@ -206,7 +207,7 @@ def report_entries(
     reason = report.reason if _REASON.fullmatch(report.reason) else "Unspecified"
     made = []
     for share in target.shares:
-        before = _conditions(target, share, devices)
+        before = _entry(target.device, share, devices)
         conditions = tuple(
             Condition(
                 type=name,
@@ -228,13 +229,40 @@ def _since(before: Condition | None, status: str, now: datetime) -> datetime:
     return before.last_transition_time or now
 
 
-def _conditions(
-    target: Target, share: str | None, devices: Sequence[DeviceStatus]
+def _entry(
+    device: DeviceId, share: str | None, devices: Sequence[DeviceStatus]
 ) -> dict[str, Condition]:
     for entry in devices:
-        if (entry.driver, entry.pool, entry.device) == target.device and entry.share_id == share:
+        if (entry.driver, entry.pool, entry.device) == device and entry.share_id == share:
             return {condition.type: condition for condition in entry.conditions}
     return {}
+
+
+def confirmation(
+    claim: Claim, device: DeviceId, condition: Condition, now: datetime
+) -> tuple[DeviceStatus, ...]:
+    """The entries that set one condition of a device, one for each share; none if it stands so.
+
+    ``condition`` needs no time. Raises InvalidValue if the claim does not have the device, or its
+    allocation does not wait for such a condition.
+    """
+    mine = [r for r in claim.results or () if (r.driver, r.pool, r.device) == device]
+    known = {c for r in mine for c in (*r.binding_conditions, *r.binding_failure_conditions)}
+    if condition.type not in known:
+        listed = ", ".join(sorted(known)) or "none"
+        raise InvalidValue(
+            f"claim {claim.reference} does not wait for condition {condition.type!r} of {device}; "
+            f"conditions of its allocation are: {listed}"
+        )
+    now = now.astimezone(UTC).replace(microsecond=0)
+    devices = claim.status.devices if claim.status else ()
+    made, same = [], True
+    for share in dict.fromkeys(r.share_id for r in mine):
+        found = _entry(device, share, devices).get(condition.type)
+        same = same and found is not None and found.status == condition.status
+        full = replace(condition, last_transition_time=_since(found, condition.status, now))
+        made.append(DeviceStatus(*device, share_id=share, conditions=(full,)))
+    return () if same else tuple(made)
 
 
 # -- holding back a device that could not be attached ----------------------------------------------

@@ -12,6 +12,7 @@ registration socket does, so that no pod is sent to a node whose driver is leavi
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import select
 import signal
@@ -30,6 +31,7 @@ from dra_driver import config
 from dra_driver.adapters import files, kube, services, sockets
 from dra_driver.api import Context, Driver, Profile
 from dra_driver.config import Profiles, Settings
+from dra_driver.confirmation import Confirmations
 from dra_driver.preparer import Preparer
 from dra_driver.publication import Publication
 from dra_service import logs, probes
@@ -94,7 +96,7 @@ class _Instance:
         api = kube.KubeApi.connect(s.kubeconfig)
         sockets.make_folders(where)
         cdi_files = files.CdiFolder(s.cdi_dir, s.driver_name)
-        driver = self._make_driver()
+        driver = self._make_driver(kube.KubeClaims(api))
         with ExitStack() as stack:
             stack.enter_context(sockets.owned(where))
             cdi_files.open()
@@ -111,10 +113,16 @@ class _Instance:
             os._exit(status)
         return status
 
-    def _make_driver(self) -> Driver:
+    def _make_driver(self, claims: kube.KubeClaims) -> Driver:
         s = self._settings
+        confirmations = Confirmations(s.driver_name, claims, lambda: dt.datetime.now(dt.UTC))
         context = Context(
-            s.driver_name, s.node_name, s.plugin_dir, lambda: self._options, self._refresh
+            s.driver_name,
+            s.node_name,
+            s.plugin_dir,
+            lambda: self._options,
+            self._refresh,
+            confirmations.set,
         )
         return self._profiles.get(s.profile)(context)
 

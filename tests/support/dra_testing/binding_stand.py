@@ -193,6 +193,20 @@ class Stand:
                 return {c["type"]: (c["status"], c.get("reason", "")) for c in found}
         return {}
 
+    def apply(self, name: str, entry: dict[str, Any], *, manager: str, force: bool = False) -> None:
+        """Server-side apply, by another writer, to the entry of the claim's only device."""
+        (device,) = self.devices(name)
+        full = {"driver": DRIVER, "pool": "fabric", "device": device, **entry}
+        body = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": name},
+            "status": {"devices": [full]},
+        }
+        query = f"fieldManager={manager}&force={str(force).lower()}"
+        path = f"{self._claims}/{name}/status?{query}"
+        self.cluster.api("PATCH", path, body, patch="apply")
+
     def events(self, claim: str) -> list[str]:
         """Reasons of the operator's events about a claim, in order."""
         path = f"/apis/events.k8s.io/v1/namespaces/{self.name}/events"
