@@ -134,7 +134,7 @@ def test_a_time_out_of_the_scheduler_ends_in_another_attempt(
         operator.ready()
         stand.slice(1)
         fabric.client.set(latency=1000)
-        stand.pod("a")
+        stand.pod("a", node="node-a")
         first = until("a device is allocated", lambda: allocated_at(stand, "a"), timeout=30)
         until("it is being attached", fabric.attachments)
         until(
@@ -307,8 +307,10 @@ def test_a_condition_that_somebody_else_holds_is_left_alone_and_the_pod_goes_els
     stand.apply("a", {"conditions": [odd]}, manager="somebody", force=True)
     until("that is said", lambda: "DeviceConditionContested" in stand.events("a"), timeout=30)
     assert stand.conditions("a")[READY] == ("Unknown", "Odd")
+    first = stand.devices("a")
     until("the pod is bound", lambda: stand.bound("a"), timeout=60)
-    assert stand.devices("a") == ["fab-1"]
+    assert stand.devices("a") != first
+    assert fabric.attached() == {stand.devices("a")[0]: "a"}
 
 
 @case("BIND-03")

@@ -43,7 +43,8 @@ def install(cluster: Cluster) -> None:
 
 
 def _node(cluster: Cluster, name: str) -> None:
-    cluster.api("POST", "/api/v1/nodes", {"metadata": {"name": name}})
+    labels = {"kubernetes.io/hostname": name}
+    cluster.api("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": labels}})
     cluster.api("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}})
     room = {"pods": "500", "cpu": "64", "memory": "64Gi"}
     ready = {"type": "Ready", "status": "True", "reason": "Test"}
