@@ -1,8 +1,8 @@
 """Devices that could not be attached are held back for a while, longer each time.
 
 By a DeviceTaintRule with effect NoSchedule on that one device, whose taint says until when: any
-instance lifts it then. Where rules are not served, that is said once, and the next attempt with the
-device begins later instead.
+instance lifts it then. Where rules are not served, that is said once. If the device is allocated all
+the same, the next attempt with it begins later.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Holds:
         self._delayed.pop(device, None)
 
     def delayed_until(self, device: DeviceId) -> datetime | None:
-        """When the next attempt with the device may begin, where no rule keeps others off it."""
+        """When the next attempt with the device may begin, should it be allocated all the same."""
         return self._delayed.get(device)
 
     def place(self, device: DeviceId, *, insist: bool) -> str:
@@ -98,11 +98,12 @@ class Holds:
             placed, why = False, f"a DeviceTaintRule could not be created: {error}"
         self._failures[device] = failures
         self._measures.add("holds_total", result="placed" if placed else "no rule")
+        # Also beside a rule: a claim may tolerate it, and a scheduler may not know of rules.
+        delay = min(seconds, self._pause.delay)
+        self._delayed[device] = self._now() + timedelta(seconds=delay)
         if placed:
             _log.info("device is held back", device=str(device), seconds=seconds, rule=hold.name)
             return f"the device is held back for {seconds:g} s by DeviceTaintRule {hold.name}"
-        seconds = min(seconds, self._pause.delay)
-        self._delayed[device] = self._now() + timedelta(seconds=seconds)
         if not self._said:
             self._said = True
             _log.warning(
@@ -110,7 +111,7 @@ class Holds:
                 "are delayed instead",
                 why=why,
             )
-        return f"the next attempt with the device begins in {seconds:g} s"
+        return f"the next attempt with the device begins in {delay:g} s"
 
     def due(self) -> list[tuple[str, str]]:
         """Names and UIDs of rules whose time is over; each is named again after a while."""

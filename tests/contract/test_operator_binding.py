@@ -6,13 +6,22 @@ kubelets: a pod that is bound is as far as it gets.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dra_core import binding
+from dra_core.binding import Outcome, Report
+from dra_core.errors import ApiConflict, ApiInvalid, ApiNotFound
+from dra_core.model.claims import ClaimReference
+from dra_core.names import ClaimUID, DriverName
+from dra_operator.adapters.kube import KubeApi
+from dra_operator.adapters.kube_claims import KubeClaimStatus
 from dra_testing import binding_stand
 from dra_testing.binding_stand import DRIVER, OTHER, READY, FabricProcess, Stand
 from dra_testing.cases import case
@@ -359,3 +368,60 @@ def test_the_account_may_write_no_rules_but_its_own(cluster: Cluster) -> None:
     assert "must not evict" in tried("dragoman-hold-y", "NoExecute", one)
     assert "must name one device" in tried("dragoman-hold-y", "NoSchedule", {"driver": DRIVER})
     cluster.api("DELETE", f"{GROUP}/devicetaintrules/dragoman-hold-x")
+
+
+@case("BIND-01")
+def test_a_claim_that_has_changed_since_it_was_read_is_not_written(
+    cluster: Cluster, stand: Stand
+) -> None:
+    stand.slice(2)
+    stand.pod("a")
+    until("a device is allocated", lambda: stand.devices("a"), timeout=30)
+    account = cluster.service_account_kubeconfig("dragoman-operator", "dragoman-operator")
+    folder = f"{GROUP}/resourceclaims"
+    claims = KubeClaimStatus(KubeApi.connect(account), lambda _: folder)
+    uid = stand.claim("a")["metadata"]["uid"]
+    reference = ClaimReference(stand.name, "a", uid)
+    fresh = claims.read(reference)
+    (target,) = binding.targets(fresh.claim, {DriverName(DRIVER): frozenset()}).values()
+    report = Report(Outcome.WAITING, "Soon", "in a moment")
+    entries = binding.report_entries(target, report, (), dt.datetime.now(dt.UTC))
+    claims.report(target.device, fresh, entries)
+    with pytest.raises(ApiConflict, match="has been modified"):
+        claims.report(target.device, fresh, entries)
+    # Not allocated any more, at the version that was read: the server knows better, too.
+    odd = [replace(entry, device="fab-9") for entry in entries]
+    with pytest.raises(ApiInvalid, match="must be an allocated device"):
+        claims.report(target.device, claims.read(reference), odd)
+    with pytest.raises(ApiNotFound, match="another one has its name"):
+        claims.read(ClaimReference(stand.name, "a", ClaimUID("another")))
+    with pytest.raises(ApiNotFound):
+        claims.read(ClaimReference(stand.name, "gone", uid))
+    assert stand.conditions("a") == {READY: ("False", "Soon")}
+
+
+def test_where_rules_are_not_served_that_is_said_once(
+    make_control_plane: fixtures.Factory, fabric: FabricProcess, tmp_path: Path
+) -> None:
+    """Kubernetes 1.36 as it comes: binding conditions, but no DeviceTaintRules."""
+    off = "resource.k8s.io/v1beta2=false,resource.k8s.io/v1alpha3=false"
+    cluster = make_control_plane(
+        version="1.36.3",
+        gates="none",
+        controllers="*,-node-lifecycle-controller",
+        flags={"kube-apiserver": (f"--runtime-config={off}",)},
+    )
+    binding_stand.install(cluster)
+    stand = Stand(cluster)
+    fabric.client.fault(operation="attach", kind="refuse", count=1)
+    with binding_stand.operator(cluster, tmp_path / "log", {DRIVER: fabric}) as operator:
+        operator.ready()
+        stand.slice(1)
+        stand.pod("a")
+        until("the pod is bound", lambda: stand.bound("a"), timeout=60)
+        assert stand.conditions("a") == {READY: ("True", "Attached")}
+        event = "a device that cannot be attached may be picked again at once; attempts with it "
+        (said,) = operator.process.events(f"{event}are delayed instead")
+        assert said["why"] == "DeviceTaintRules are not served"
+        stand.end("a")
+        until("the device is detached", lambda: gone(fabric), timeout=40)

@@ -59,7 +59,8 @@ def _tried(mutant: dict[str, Any]) -> dict[str, bool]:
 
 
 def _run(copy: Path, test: str) -> int:
-    sources = os.pathsep.join(str(copy / part) for part in ("cli", "core", "driver", "protos"))
+    parts = ("cli", "core", "driver", "fabric", "operator", "protos", "service")
+    sources = os.pathsep.join(str(copy / part) for part in parts)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
     done = subprocess.run(
         command,

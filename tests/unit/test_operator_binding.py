@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from dra_core.model.claims import DeviceStatus
 from dra_core.names import ClaimUID, DriverName
 from dra_operator.api import Tag
@@ -131,9 +133,10 @@ def test_a_device_is_held_back_longer_each_time_up_to_a_limit() -> None:
     assert [round(length) for length in lengths] == [10, 20, 35, 35]
 
 
-def test_without_rules_that_is_said_once_and_the_next_attempt_waits() -> None:
+@pytest.mark.parametrize("served", [True, False])
+def test_where_a_rule_keeps_nobody_off_the_next_attempt_waits(served: bool) -> None:
     stand = Stand(Limits(hold=Pause(first=30.0)))
-    stand.server.rules_served = False
+    stand.server.rules_served = served
     stand.fabric.broken.add(GPU)
     uid = stand.server.allocate("c", result("gpu-0"))
     stand.run(2)
@@ -426,3 +429,61 @@ def test_a_shares_entry_of_another_share_does_not_count() -> None:
     stand.server.set(claim, GPU, READY, "True")
     stand.run(10)
     assert ("s1", READY) in {(s, k) for _, s, k in stand.server.claims[claim].conditions}
+
+
+@case("BIND-04")
+def test_what_is_verified_too_late_is_not_said_to_be_ready() -> None:
+    stand = Stand(Limits(deadline=60.0))
+    uid = stand.server.allocate("c", result("gpu-0"))
+
+    def slow() -> None:
+        stand.clock.seconds += 100.0
+
+    stand.fabric.while_verifying = slow
+    stand.run(200)
+    assert stand.server.status(uid, GPU, READY) != "True"
+    assert stand.server.status(uid, GPU, FAILED) == "True"
+    assert stand.fabric.items == []
+
+
+@case("BIND-04")
+def test_what_has_failed_meanwhile_is_not_said_to_be_ready() -> None:
+    stand = Stand()
+    uid = stand.server.allocate("c", result("gpu-0"))
+    stand.fabric.while_verifying = lambda: stand.server.set(uid, GPU, FAILED, "True")
+    stand.run(60)
+    assert stand.server.status(uid, GPU, READY) != "True"
+    assert stand.fabric.items == []
+
+
+def test_an_allocation_to_another_node_meanwhile_is_not_said_to_be_ready() -> None:
+    stand = Stand()
+    uid = stand.server.allocate("c", result("gpu-0"))
+
+    def move() -> None:
+        stand.fabric.while_verifying = lambda: None
+        stand.server.deallocate(uid)
+        stand.server.allocate("c", result("gpu-0"), node="node-2")
+
+    stand.fabric.while_verifying = move
+    wrong: list[str] = []
+
+    def check(found: str, where: object, said: dict[str, str]) -> None:
+        node = stand.server.claims[found].claim.node
+        if said.get(READY) == "True" and stand.fabric.attached(GPU) != [(found, node)]:
+            wrong.append(node)
+
+    stand.server.after_report = check
+    stand.run(60)
+    assert wrong == []
+    assert stand.fabric.attached(GPU) == [(uid, "node-2")]
+    assert stand.server.status(uid, GPU, READY) == "True"
+
+
+def test_a_rule_that_cannot_be_written_does_not_keep_the_claim_waiting() -> None:
+    stand = Stand()
+    stand.fabric.broken.add(GPU)
+    stand.server.rules_down = True
+    uid = stand.server.allocate("c", result("gpu-0"))
+    stand.run(30)
+    assert stand.server.status(uid, GPU, FAILED) == "True"

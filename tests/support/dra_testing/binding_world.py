@@ -86,6 +86,7 @@ class Server:
         self.before_report: Callable[[], None] = lambda: None
         self.after_report: Callable[[str, DeviceId, dict[str, str]], None] = lambda *_: None
         self.rules_served = True
+        self.rules_down = False
         self.writes: list[tuple[float, str, dict[str, str]]] = []
         self._versions = itertools.count(1)
         self._uids = itertools.count(1)
@@ -191,6 +192,8 @@ class Server:
 
     def place(self, hold: Hold) -> bool:
         self._answer()
+        if self.rules_down:
+            raise Down("rules cannot be written")
         if not self.rules_served:
             return False
         if hold.name not in self.rules:
@@ -227,6 +230,7 @@ class Fabric:
         self.later: list[tuple[float, Item]] = []
         self.broken: set[DeviceId] = set()
         self.unverified = False
+        self.while_verifying: Callable[[], None] = lambda: None
         self.calls: list[tuple[float, str, DeviceId]] = []
 
     def settle(self) -> None:
@@ -265,6 +269,7 @@ class Fabric:
 
     def verify(self, wish: Wish, timeout: float) -> None:
         self.calls.append((self.clock.seconds, "verify", wish.device))
+        self.while_verifying()
         if self.unverified:
             raise NotNow("link is not up")
 
