@@ -1,8 +1,8 @@
 """Devices that could not be attached are held back for a while, longer each time.
 
 By a DeviceTaintRule with effect NoSchedule on that one device, whose taint says until when: any
-instance lifts it then. Where rules are not served, that is said once. If the device is allocated all
-the same, the next attempt with it begins later.
+instance lifts it then. Where rules are not served, that is said once. If the device is allocated
+all the same, the next attempt with it begins later.
 """
 
 from __future__ import annotations

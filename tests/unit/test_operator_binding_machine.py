@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from datetime import datetime
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -224,9 +224,13 @@ def _of(name: str) -> DeviceId:
 
 
 TestMachine = case("BIND-04")(Machine.TestCase)
+_SOAK = os.environ.get("DRAGOMAN_SOAK")
 TestMachine.settings = settings(
-    max_examples=int(os.environ.get("DRAGOMAN_SOAK", "60")),
+    max_examples=int(_SOAK or "60"),
     stateful_step_count=40,
     deadline=None,
     database=None,
+    # Making a failure smaller takes minutes: only where there is time for it.
+    phases=tuple(Phase) if _SOAK else (Phase.generate,),
+    print_blob=True,
 )
