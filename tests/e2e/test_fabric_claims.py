@@ -57,18 +57,22 @@ def driver(cluster_node: Cluster, fabric: FabricProcess, tmp_path: Path) -> Iter
     yield made
     made.finish()
     cluster_node.kubectl("delete", "deviceclass", DRIVER)
+    cluster_node.kubectl("delete", "-f", str(rights))
     cluster_node.kubectl("delete", "resourceslices", "--all")
 
 
 @pytest.fixture
 def operator(cluster_node: Cluster, fabric: FabricProcess, tmp_path: Path) -> Iterator[Operator]:
-    for file in ("operator/namespace.yaml", "operator/rbac.yaml", "operator-attaching/rbac.yaml"):
+    files = ["operator/namespace.yaml", "operator/rbac.yaml"]
+    files += ["operator-attaching/rbac.yaml", "operator-attaching/policy.yaml"]
+    for file in files:
         cluster_node.kubectl("apply", "-f", str(_COMPONENTS / file))
-    cluster_node.kubectl("apply", "-f", str(_COMPONENTS / "operator-attaching" / "policy.yaml"))
     log = tmp_path / "operator.log"
     with binding_stand.operator(cluster_node, log, {DRIVER: fabric}) as made:
         made.ready()
         yield made
+    for file in reversed(files):
+        cluster_node.kubectl("delete", "-f", str(_COMPONENTS / file))
 
 
 @pytest.fixture

@@ -169,6 +169,41 @@ class Machine(RuleBasedStateMachine):
         self.stand.deliver()
         self.stand.bindings.run_due()
 
+    @precondition(lambda self: self._allocated())
+    @rule(data=st.data(), at=st.sampled_from(["verify", "report", "attach"]))
+    def in_the_middle_of_a_call(self, data: st.DataObject, at: str) -> None:
+        """The claim is deallocated, deleted or allocated anew, and the operator cannot know yet."""
+        uid = data.draw(st.sampled_from(sorted(self._allocated().values())))
+        what = data.draw(st.sampled_from(["deallocate", "delete", "move", "nothing"]))
+        stand, claim = self.stand, self.stand.server.claims[uid].claim
+
+        def happens() -> None:
+            self._quiet()
+            if not stand.server.claims.get(uid) or not stand.server.claims[uid].claim.results:
+                return
+            if what == "nothing":
+                stand.server.touch(uid)
+                return
+            self._forget_theirs(uid)
+            if what == "delete":
+                stand.server.delete(uid)
+                return
+            stand.server.deallocate(uid)
+            if what == "move":
+                node = NODES[claim.node == NODES[0]]
+                stand.server.allocate(claim.name, *claim.results, node=node)
+
+        if at == "verify":
+            stand.fabric.while_verifying = happens
+        elif at == "report":
+            stand.server.before_report = happens
+        else:
+            stand.fabric.while_attaching = happens
+
+    def _quiet(self) -> None:
+        self.stand.fabric.while_verifying = self.stand.fabric.while_attaching = _nothing
+        self.stand.server.before_report = _nothing
+
     @rule(leads=st.booleans())
     def leadership(self, leads: bool) -> None:
         self.stand.leads = leads
@@ -205,6 +240,7 @@ class Machine(RuleBasedStateMachine):
         stand.fabric.faults.clear()
         stand.fabric.broken.clear()
         stand.fabric.unverified = False
+        self._quiet()
         stand.run(SCHEDULER + 200.0)
         wanted = {
             (uid, _of(r.device), s.claim.node)
@@ -217,6 +253,10 @@ class Machine(RuleBasedStateMachine):
         assert wanted == ready | failed, "a claim waits for ever"
         assert sorted(attached) == sorted(ready), "attached and ready are not the same"
         assert not stand.server.rules, "a device is held back for ever"
+
+
+def _nothing() -> None:
+    """Happens most of the time."""
 
 
 def _of(name: str) -> DeviceId:

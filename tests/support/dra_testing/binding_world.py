@@ -125,6 +125,11 @@ class Server:
         stored.version = next(self._versions)
         self._changed(uid)
 
+    def touch(self, uid: str) -> None:
+        """Something else about the claim changes: a label, say."""
+        self.claims[uid].version = next(self._versions)
+        self._changed(uid)
+
     def _changed(self, uid: str) -> None:
         self.events.append(("claim", self.claims[uid].seen()))
 
@@ -231,6 +236,7 @@ class Fabric:
         self.broken: set[DeviceId] = set()
         self.unverified = False
         self.while_verifying: Callable[[], None] = lambda: None
+        self.while_attaching: Callable[[], None] = lambda: None
         self.calls: list[tuple[float, str, DeviceId]] = []
 
     def settle(self) -> None:
@@ -245,6 +251,7 @@ class Fabric:
     def attach(self, wish: Wish, timeout: float) -> Progress:
         self.settle()
         self.calls.append((self.clock.seconds, "attach", wish.device))
+        self.while_attaching()
         fault = self.faults.popleft() if self.faults else ""
         if fault == "lose":
             raise NotNow("no answer")
