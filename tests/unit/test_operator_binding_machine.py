@@ -272,5 +272,6 @@ TestMachine.settings = settings(
     database=None,
     # Making a failure smaller takes minutes: only where there is time for it.
     phases=tuple(Phase) if _SOAK else (Phase.generate,),
+    report_multiple_bugs=bool(_SOAK),
     print_blob=True,
 )
