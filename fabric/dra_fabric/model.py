@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,12 +56,16 @@ class Item:
 
 @dataclass(slots=True)
 class Fabric:
-    """``latency`` in seconds is that of each attach and detach; ``slots`` are per node."""
+    """``latency`` in seconds is that of each attach and detach; ``slots`` are per node.
+
+    Devices that are ``stuck`` begin to be attached and never are.
+    """
 
     devices: int = 8
     slots: int = 16
     latency: float = 1.0
     links_down: set[str] = field(default_factory=set)
+    stuck: set[str] = field(default_factory=set)
     faults: deque[Fault] = field(default_factory=deque)
     _items: dict[int, Item] = field(default_factory=dict)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
@@ -100,8 +105,9 @@ class Fabric:
                 return item
         if sum(item.node == node for item in items) >= self.slots:
             raise Refused(507, "NoSlot", f"node {node} has {self.slots} slots, all in use")
+        ready_at = math.inf if device in self.stuck else now + self.latency
         made = [
-            Item(next(self._numbers), device, node, dict(tag), now + self.latency)
+            Item(next(self._numbers), device, node, dict(tag), ready_at)
             for _ in range(2 if twice else 1)
         ]
         self._items |= {item.number: item for item in made}

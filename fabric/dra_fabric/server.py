@@ -7,7 +7,7 @@
     POST   /v1/attachments             {device, node, tag} -> 202 and the attachment
     DELETE /v1/attachments/ID          202
     POST   /v1/faults                  {operation, kind, seconds, device, count}: the next requests
-    PUT    /v1/settings                {latency, devices, slots, linksDown}: any of them
+    PUT    /v1/settings                {latency, devices, slots, linksDown, stuck}: any of them
 
 Errors are ``{reason, message}``.
 """
@@ -121,6 +121,8 @@ class Service:
             self._fabric.slots = int(body.get("slots", self._fabric.slots))
             if "linksDown" in body:
                 self._fabric.links_down = set(map(str, body["linksDown"]))
+            if "stuck" in body:
+                self._fabric.stuck = set(map(str, body["stuck"]))
         return {}
 
 

@@ -7,9 +7,11 @@ touched, and ready is said only of what is attached.
 
 from __future__ import annotations
 
+import logging
 import os
 from datetime import datetime
 
+import structlog
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -37,6 +39,9 @@ class Machine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        # Thousands of tracebacks would take most of the time.
+        quiet = structlog.make_filtering_bound_logger(logging.CRITICAL)
+        structlog.configure(wrapper_class=quiet)
         self.stand = Stand(Limits(deadline=DEADLINE))
         self.theirs: Theirs = {}
 
@@ -235,6 +240,12 @@ class Machine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """All is well again; after a while everything is in order."""
+        try:
+            self._in_order()
+        finally:
+            structlog.reset_defaults()
+
+    def _in_order(self) -> None:
         stand = self.stand
         stand.server.down, stand.server.lose_answers, stand.leads = False, 0, True
         stand.fabric.faults.clear()
