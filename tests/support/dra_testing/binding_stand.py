@@ -224,10 +224,14 @@ class Stand:
         return [i for i in items if i["metadata"]["name"].startswith("dragoman-hold-")]
 
     def close(self) -> None:
-        """Pods, claims, rules and slices away."""
+        """Pods, claims, rules and slices away, so that all devices are free for the next test."""
         for pod in self.cluster.api("GET", self._pods)["items"]:
             with contextlib.suppress(ApiError):
                 self.end(pod["metadata"]["name"])
+        for claim in self.cluster.api("GET", self._claims)["items"]:
+            with contextlib.suppress(ApiError):
+                self.drop_claim(claim["metadata"]["name"])
+        until("no claim is left", lambda: not self.cluster.api("GET", self._claims)["items"])
         for rule in self.rules():
             self.cluster.api("DELETE", f"{GROUP}/devicetaintrules/{rule['metadata']['name']}")
         for item in self.cluster.api("GET", f"{GROUP}/resourceslices")["items"]:
