@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from dra_core.cdi import ContainerEdits, DeviceNode, Mount
-from dra_core.errors import InvalidValue, PreparationFailed, UnknownDevice
+from dra_core.errors import DraError, InvalidValue, PreparationFailed, UnknownDevice
 from dra_core.model.claims import AllocationResult, Claim, ClaimReference
 from dra_core.model.devices import (
     AllocatableMapping,
@@ -63,6 +63,7 @@ __all__ = [
     "Claim",
     "ClaimReference",
     "ClaimUID",
+    "Confirmation",
     "ContainerEdits",
     "Context",
     "Counter",
@@ -72,6 +73,7 @@ __all__ = [
     "DeviceName",
     "DeviceNode",
     "DeviceTaint",
+    "DraError",
     "Driver",
     "DriverName",
     "Fallback",
@@ -116,6 +118,28 @@ def _nobody_listens() -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What a node agent finds out about a device that is being attached for a claim.
+
+    ``condition`` is a binding condition or binding failure condition of the device, ``reason`` one
+    word in CamelCase.
+    """
+
+    claim: ClaimReference
+    pool: PoolName
+    device: DeviceName
+    condition: str
+    met: bool
+    reason: str
+    message: str = ""
+
+
+def _nobody_is_told(confirmation: Confirmation) -> bool:  # noqa: ARG001 - as the framework's
+    """A driver without the framework around it."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What a driver gets to know.
 
@@ -124,6 +148,10 @@ class Context:
     they are now: a reload (SIGHUP) changes them, and the framework then asks for the pools anew.
     ``changed()`` says that the pools have changed, from any thread: they are asked for within a
     second instead of at the next rescan.
+
+    ``confirm(Confirmation(…))`` sets a condition of a device in a claim beside those of others, and
+    says whether it had to be written. From any thread; takes as long as the API server does. Raises
+    ClaimGone, InvalidValue if the claim does not wait for such a condition, and ApiError.
     """
 
     driver_name: DriverName
@@ -131,6 +159,7 @@ class Context:
     folder: Path | None
     options: Callable[[], Mapping[str, str]]
     changed: Callable[[], None] = _nobody_listens
+    confirm: Callable[[Confirmation], bool] = _nobody_is_told
 
     @property
     def node_name(self) -> NodeName:

@@ -12,6 +12,7 @@ registration socket does, so that no pod is sent to a node whose driver is leavi
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import sys
 import time
@@ -28,6 +29,7 @@ from dra_driver.adapters import files, kube, kube_slices, metrics, services, soc
 from dra_driver.api import Context, Driver, Profile
 from dra_driver.cluster_instance import ClusterInstance
 from dra_driver.config import OnNode, Profiles, Replica, Settings
+from dra_driver.confirmation import Confirmations
 from dra_driver.lifetime import Lifetime
 from dra_driver.preparer import Preparer
 from dra_driver.publication import Publication
@@ -91,7 +93,7 @@ class _Instance:
         api = kube.KubeApi.connect(s.kubeconfig)
         sockets.make_folders(where)
         cdi_files = files.CdiFolder(place.cdi_dir, s.driver_name)
-        driver = self._make_driver()
+        driver = self._make_driver(kube.KubeClaims(api))
         with ExitStack() as stack:
             stack.enter_context(sockets.owned(where))
             cdi_files.open()
@@ -108,10 +110,16 @@ class _Instance:
             os._exit(status)
         return status
 
-    def _make_driver(self) -> Driver:
+    def _make_driver(self, claims: kube.KubeClaims) -> Driver:
         s, place = self._settings, self._place
+        confirmations = Confirmations(s.driver_name, claims, lambda: dt.datetime.now(dt.UTC))
         context = Context(
-            s.driver_name, place.name, place.plugin_dir, self._lifetime.options, self._refresh
+            s.driver_name,
+            place.name,
+            place.plugin_dir,
+            self._lifetime.options,
+            self._refresh,
+            confirmations.set,
         )
         driver = self._profiles.get(s.profile)(context)
         if not isinstance(driver, Driver):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dra_core.model.claims import Claim, ClaimReference
+from dra_core.model.claims import Claim, ClaimReference, DeviceStatus
 from dra_core.names import ClaimUID
 
 
@@ -18,6 +18,16 @@ class ClaimReader(Protocol):
         """The claim with this namespace and name; the caller compares the UID.
 
         Raises :class:`~dra_core.errors.ApiError`.
+        """
+
+
+class ClaimConditions(ClaimReader, Protocol):
+    """Writes conditions of devices into claims."""
+
+    def apply(self, claim: Claim, of: Sequence[str], entries: Sequence[DeviceStatus]) -> None:
+        """Server-side apply, if the claim is as it was read; ApiConflict if not.
+
+        ``of`` names what is applied for itself: a device and a condition.
         """
 
 

@@ -170,6 +170,35 @@ def test_the_operator_has_the_rights_of_its_allow_list(control_plane: Cluster) -
     assert (others["verbs"], others["resourceNames"]) == (["get", "update"], ["dragoman-operator"])
 
 
+@case("BIND-03")
+def test_who_may_set_conditions_of_which_devices(control_plane: Cluster) -> None:
+    items = render(control_plane, "overlays/operator-attaching")
+    role = find(items, "ClusterRole", "dragoman-operator-attaching")
+    assert rights_with_names(role) == {
+        "core/namespaces:get of kube-system",
+        "resource.k8s.io/resourceclaims/driver:arbitrary-node:patch of fabric.example.com",
+        "resource.k8s.io/resourceclaims/status:patch",
+        "resource.k8s.io/resourceclaims:get",
+    }
+    text = (MANIFESTS / "components" / "driver-conditions" / "rbac.yaml").read_text()
+    role = find(list(yaml.safe_load_all(text)), "ClusterRole", "dragoman-driver-conditions")
+    assert rights_with_names(role) == {
+        "resource.k8s.io/resourceclaims/driver:associated-node:patch of fabric.example.com",
+        "resource.k8s.io/resourceclaims/status:patch",
+    }
+
+
+def rights_with_names(role: dict[str, Any]) -> set[str]:
+    return {
+        f"{group or 'core'}/{resource}:{verb}"
+        + "".join(f" of {name}" for name in rule.get("resourceNames") or [])
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
 def test_the_operator_needs_no_privilege_and_finds_out_whether_to_evict(
     control_plane: Cluster,
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from dra_core.model import usage
 from dra_core.model.claims import Claim
+from dra_core.model.nodes import NodeSelector
 from dra_core.model.objects import Metadata
 from dra_core.model.taints import DeviceTaintRule
 from dra_core.names import ClaimUID, DeviceName, DriverName, PodUID
@@ -22,7 +23,11 @@ from dra_core.wire.versions import to_v1
 _METADATA: Final = ("name", "namespace", "uid", "generation", "creationTimestamp")
 #: Annotation of a DeviceTaintRule whose evictions somebody has confirmed, however many they are.
 CONFIRMED: Final = "dragoman/confirmed"
-_RESULT: Final = ("request", "driver", "pool", "device", "adminAccess", "tolerations", "shareID")
+_RESULT: Final = (
+    *("request", "driver", "pool", "device", "adminAccess", "tolerations", "shareID"),
+    *("bindingConditions", "bindingFailureConditions"),
+)
+_DEVICE: Final = ("driver", "pool", "device", "shareID", "conditions")
 _TAINTS: Final = ListOf(tables.TAINT)
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -35,11 +40,16 @@ def claim(data: Mapping[str, Any]) -> usage.ClaimInUse:
     allocation = _object(status.get("allocation"), "status.allocation")
     devices = _object(allocation.get("devices"), "status.allocation.devices")
     results = [_only(result, _RESULT) for result in _list(devices.get("results"), "results")]
-    allocated = {"devices": {"results": results}} if allocation else None
+    allocated: JSON | None = {"devices": {"results": results}} if allocation else None
     reduced = {"allocation": allocated, "reservedFor": status.get("reservedFor")}
+    if allocated is not None and any(result.get("bindingConditions") for result in results):
+        allocated |= _only(allocation, ("allocationTimestamp", "nodeSelector"))
+        found = _list(status.get("devices"), "status.devices")
+        reduced["devices"] = [_only(device, _DEVICE) for device in found]
     read: Claim = tables.OBJECTS["ResourceClaim"].read(
         {"metadata": {}, "spec": {"devices": {}}, "status": reduced}, ""
     )
+    made = read.status.allocation if read.status else None
     return usage.ClaimInUse(
         namespace=metadata.namespace,
         name=metadata.name,
@@ -47,7 +57,24 @@ def claim(data: Mapping[str, Any]) -> usage.ClaimInUse:
         results=read.results or (),
         reserved_for=read.status.reserved_for if read.status else (),
         controller=_controller(v1),
+        node=single_node(made.node_selector) if made else "",
+        allocated_at=made.allocation_timestamp if made else None,
+        devices=read.status.devices if read.status else (),
     )
+
+
+def single_node(selector: NodeSelector | None) -> str:
+    """The node that a selector names by ``metadata.name In [node]``; empty if it does otherwise."""
+    if selector is None or len(selector.terms) != 1:
+        return ""
+    named = [
+        requirement.values[0]
+        for requirement in selector.terms[0].match_fields
+        if requirement.key == "metadata.name"
+        and requirement.operator == "In"
+        and len(requirement.values) == 1
+    ]
+    return named[0] if named else ""
 
 
 def resource_slice(data: Mapping[str, Any]) -> usage.SliceTaints:
