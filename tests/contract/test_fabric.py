@@ -177,41 +177,44 @@ def test_requests_that_make_no_sense_are_refused(manager: FabricProcess) -> None
 # -- the driver's side
 
 
-def profile(manager: FabricProcess, **options: str) -> FabricProfile:
+def profile(manager: FabricProcess, node: str | None = "n1", **options: str) -> FabricProfile:
     known = {option.name: option.default for option in FabricProfile.OPTIONS}
     known |= {"url": manager.url, **options}
-    return FabricProfile(driver_api.Context(DRIVER, NodeName("n1"), Path("/plugin"), lambda: known))
+    where = None if node is None else NodeName(node)
+    folder = None if node is None else Path("/plugin")
+    return FabricProfile(driver_api.Context(DRIVER, where, folder, lambda: known))
 
 
-def offered(made: FabricProfile) -> dict[str, list[str]]:
-    return {str(pool.name): [str(d.name) for d in pool.devices] for pool in made.pools()}
+def offered(*made: FabricProfile) -> dict[str, list[str]]:
+    pools = [pool for instance in made for pool in instance.pools()]
+    return {str(pool.name): [str(d.name) for d in pool.devices] for pool in pools}
 
 
 def test_no_device_is_offered_twice_whatever_is_attached(
     manager: FabricProcess, attacher: Attacher
 ) -> None:
-    made = profile(manager, publish="yes", local="2")
+    made, publisher = profile(manager, local="2"), profile(manager, None)
     fabric_pool = [f"fab-{index}" for index in range(4)]
     nothing = {"n1": ["local-0", "local-1"], "fabric": fabric_pool}
-    assert offered(made) == nothing
+    assert offered(made, publisher) == nothing
     attach(attacher, wish("fab-1"))
     assert "fab-1" in made._seen(manager.attachments()), "the node sees it"
-    assert offered(made) == nothing
+    assert offered(made, publisher) == nothing
     # Out of the inventory, still on the node: for as long as it is attached it is the fabric's.
     manager.client.set(devices=1)
-    assert offered(made) == {"n1": ["local-0", "local-1"], "fabric": ["fab-0"]}
+    assert offered(made, publisher) == {"n1": ["local-0", "local-1"], "fabric": ["fab-0"]}
 
 
 def test_a_pool_of_the_fabric_waits_for_both_conditions_if_the_node_confirms(
     manager: FabricProcess,
 ) -> None:
-    made = profile(manager, publish="yes")
-    data = wire.device_to_json(made.pools()[1].devices[0])
+    made = profile(manager, None)
+    data = wire.device_to_json(made.pools()[0].devices[0])
     assert data["bindsToNode"] is True
     assert data["bindingConditions"] == ["fabric.example.com/Attached"]
     assert data["bindingFailureConditions"] == ["fabric.example.com/AttachFailed"]
     made._context.options()["confirm"] = "yes"  # type: ignore[index]
-    data = wire.device_to_json(made.pools()[1].devices[0])
+    data = wire.device_to_json(made.pools()[0].devices[0])
     assert data["bindingConditions"] == ["fabric.example.com/Attached", NODE_READY]
     assert NODE_READY in FabricAttacher.OTHERS
 

@@ -25,6 +25,7 @@ from testcluster.cluster import Cluster
 pytestmark = pytest.mark.node
 
 DRIVER = "fabric.example.com"
+PUBLISHER = "dragoman-publisher"
 _COMPONENTS = operator_stand.MANIFESTS.parent
 
 
@@ -40,24 +41,40 @@ def driver(cluster_node: Cluster, fabric: FabricProcess, tmp_path: Path) -> Iter
     credentials = driver_kubeconfig(cluster_node, node.name)
     rights = _COMPONENTS / "driver-conditions" / "rbac.yaml"
     cluster_node.kubectl("apply", "-f", str(rights))
+    folder = _COMPONENTS / "cluster-publisher"
+    publishing = [f"-f={folder / file}" for file in ("namespace.yaml", "rbac.yaml")]
+    cluster_node.kubectl("apply", *publishing)
+    account = cluster_node.service_account_kubeconfig(PUBLISHER, "dragoman-cluster-publisher")
     cluster_node.api("POST", f"{GROUP}/deviceclasses", device_class(DRIVER, DRIVER))
+    both = ["--profile=fabric", f"--option=url={fabric.url}", "--option=confirm=yes"]
     made = DriverProcess(
         [
-            "--profile=fabric",
+            *both,
             f"--node-name={node.name}",
             f"--kubeconfig={credentials}",
             f"--kubelet-root={node.kubelet_root}",
             f"--cdi-dir={node.cdi_dir}",
-            *(f"--option=url={fabric.url}", "--option=publish=yes"),
-            *("--option=confirm=yes", "--option=local=1"),
+            "--option=local=1",
         ],
         tmp_path / "driver.log",
     )
+    publisher = DriverProcess(
+        [
+            *both,
+            "--no-node",
+            f"--kubeconfig={account}",
+            f"--lease-namespace={PUBLISHER}",
+            "--lease-name=ports.example.com-publisher",
+        ],
+        tmp_path / "publisher.log",
+    )
     made.wait_for("registered with the kubelet", timeout=30.0)
     yield made
+    publisher.finish()
     made.finish()
     cluster_node.kubectl("delete", "deviceclass", DRIVER)
     cluster_node.kubectl("delete", "-f", str(rights))
+    cluster_node.kubectl("delete", *publishing)
     cluster_node.kubectl("delete", "resourceslices", "--all")
 
 

@@ -1,9 +1,9 @@
 """Profile ``fabric``: devices of a simulated fabric, attached while pods wait (:mod:`dra_fabric`).
 
-One instance publishes the pool of the fabric, for all nodes (``publish=yes``). Once a device is
-attached to this node, the node sees it among its own; it stays in the pool of the fabric alone, so
-that no device is offered twice. With ``confirm=yes`` the node has a say, too: the pod is bound only
-once this instance has found the device on its node.
+An instance without a node (``--no-node``) publishes the pool of the fabric, for all nodes. Once a
+device is attached to a node, that sees it among its own; it stays in the pool of the fabric alone,
+so that no device is offered twice. With ``confirm=yes``, on all instances, the node has a say, too:
+the pod is bound only once the instance there has found the device on its node.
 """
 
 from __future__ import annotations
@@ -48,37 +48,35 @@ def _count(text: str) -> int:
 
 
 class FabricProfile:
-    """Pool ``fabric``, and a pool named after the node with the devices that are its own."""
+    """Pool ``fabric``; on a node a pool named after it, with the devices that are its own."""
 
     SUMMARY: ClassVar[str] = "devices of a simulated fabric"
     DRIVER_NAME: ClassVar[str] = "fabric.example.com"
     OPTIONS: ClassVar[Sequence[api.Option]] = (
         api.Option("url", "http://127.0.0.1:8600", "of the fabric manager", _url),
         api.Option("pool", "fabric", "name of the fabric's pool"),
-        api.Option("publish", "no", "yes on one node: publish the fabric's pool", _yes),
         api.Option("confirm", "no", "yes: pods also wait for this node to see the device", _yes),
         api.Option("local", "0", "number of devices that the node has without the fabric", _count),
     )
 
     def __init__(self, context: api.Context) -> None:
         self._context = context
-        if self._says("confirm"):
+        if context.node is not None and self._says("confirm"):
             agent = Agent(self._attached, self._confirm)
             threading.Thread(target=agent.run, name="fabric-agent", daemon=True).start()
 
     def pools(self) -> Sequence[api.Pool]:
-        """The fabric's pool, if it is ours to publish, and the node's."""
+        """The fabric's pool without a node, else the node's."""
         try:
             inventory = self._client().devices(_ANSWER)
+            if self._context.node is None:
+                devices = tuple(self._device(name) for name in inventory)
+                pool = api.PoolName(self._options()["pool"])
+                return [api.Pool(pool, devices, nodes=api.Nodes.ALL)]
             attached = self._client().attachments(_ANSWER)
         except (Unreachable, Refused) as error:
             raise api.PreparationFailed(str(error)) from error
-        pools = [api.Pool(self._node_pool(), self._local(inventory, attached))]
-        if self._says("publish"):
-            devices = tuple(self._device(name) for name in inventory)
-            pool = api.PoolName(self._options()["pool"])
-            pools.append(api.Pool(pool, devices, nodes=api.Nodes.ALL))
-        return pools
+        return [api.Pool(self._node_pool(), self._local(inventory, attached))]
 
     def _local(
         self, inventory: Sequence[str], attached: Sequence[Attachment]
