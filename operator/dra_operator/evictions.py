@@ -26,11 +26,10 @@ import structlog
 from dra_core.errors import ApiConflict, ApiError, ApiNotFound, ApiUnavailable
 from dra_core.eviction import Verdict
 from dra_core.model.taints import DeviceTaintRule
-from dra_core.wire.lean import CONFIRMED
 from dra_operator.agenda import Agenda, Plan, State
 from dra_operator.cluster import RULES, Cluster, Object, Pool, Preview
 from dra_operator.deallocations import Deallocations
-from dra_operator.pacing import Backoff, Hold, Rate, Shares
+from dra_operator.pacing import Backoff, Rate, Shares
 from dra_operator.ports import (
     Clock,
     EvictionRefused,
@@ -43,6 +42,7 @@ from dra_operator.ports import (
 )
 from dra_operator.progress import Progress
 from dra_operator.unprepared import Unprepared
+from dra_operator.wide_rules import Holds
 
 _log = structlog.get_logger(__name__)
 
@@ -53,7 +53,6 @@ _DOUBT, _FULL, _FRESH = 5.0, 1.0, 1.0
 EVICTED: Final = "DeviceTaintEviction"
 BLOCKED: Final = "DeviceTaintEvictionBlocked"
 CANCELLED: Final = "DeviceTaintEvictionCancelled"
-HELD: Final = "DeviceTaintEvictionHeld"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +98,8 @@ class Evictions:
         self._limits = limits
         self._rate = Rate(limits.pods_per_second)
         self._shares = Shares(limits.pool_share)
-        self._hold = Hold(limits.hold_share)
-        self._held: set[str] = set()
-        self._users = float("-inf"), 0
         self._agenda = Agenda()
+        self._holds = Holds(cluster, self._agenda, world, limits.hold_share)
         self._mode: Mode | None = None
         self._gone: Counter[str] = Counter()
         self._deallocations = Deallocations(cluster, world.notices, world.measures)
@@ -126,7 +123,7 @@ class Evictions:
                 self._changed(self._cluster.remove(kind, uid))
                 if kind == RULES:
                     self._gone.pop(uid, None)
-                    self._held.discard(uid)
+                    self._holds.forget(uid)
 
     def known(self, kind: str) -> frozenset[str]:
         """The UIDs of all objects of a kind."""
@@ -230,7 +227,9 @@ class Evictions:
             if wait > 0:
                 return wait
             with_room = [
-                plan for plan in ready if not self._holds(plan, tick) and self._room(plan, tick)
+                plan
+                for plan in ready
+                if not self._holds.holds(plan, tick) and self._room(plan, tick)
             ]
             if not with_room:
                 return _FULL
@@ -239,27 +238,6 @@ class Evictions:
             self._shares.enter(plan.group, plan.uid)
             plan.state = State.ATTEMPTED
             self._world.start(lambda plan=plan: self._attempt(plan))  # type: ignore[misc]
-
-    def _holds(self, plan: Plan, tick: float) -> bool:
-        """Whether its rule concerns too many pods to go on without a confirmation."""
-        source = plan.cause.placed.source
-        rule = self._cluster.rule(source.uid)
-        if rule is None or CONFIRMED in rule.metadata.annotations:
-            self._held.discard(source.uid)
-            return False
-        if tick >= self._users[0] + _FRESH:
-            self._users = tick, self._cluster.users()
-        pods, users = self._agenda.count(source.uid), self._users[1]
-        if not self._hold.holds(pods, users):
-            self._held.discard(source.uid)
-            return False
-        if source.uid not in self._held:
-            self._held.add(source.uid)
-            note = self._hold.why(pods, users, CONFIRMED)
-            _log.warning("evictions are held back", rule=source.name, reason=note)
-            self._world.measures.add("held_total")
-            self._world.start(lambda: self._world.notices.tell(source, "Warning", HELD, note))
-        return True
 
     def rules(self) -> list[DeviceTaintRule]:
         """All rules."""
@@ -281,7 +259,7 @@ class Evictions:
                 going=going,
                 namespaces=len({plan.pod.namespace for plan in plans}),
                 gone=self._gone[rule],
-                held=rule in self._held,
+                held=self._holds.held(rule),
             )
 
     def _room(self, plan: Plan, tick: float) -> bool:

@@ -25,11 +25,12 @@ from dra_core.names import ClaimUID, DeviceName, DriverName, PodUID, PoolName
 from dra_core.wire.lean import CONFIRMED
 from dra_operator.cluster import PODS, RULES, SLICES, Cluster, Preview
 from dra_operator.deallocations import STILL_ALLOCATED
-from dra_operator.evictions import BLOCKED, CANCELLED, EVICTED, HELD, Evictions, Limits, World
+from dra_operator.evictions import BLOCKED, CANCELLED, EVICTED, Evictions, Limits, World
 from dra_operator.pacing import Backoff, Rate
 from dra_operator.ports import EvictionRefused, Mode, Subject
 from dra_operator.progress import Progress
 from dra_operator.unprepared import DRIVER_MISSING
+from dra_operator.wide_rules import HELD
 from dra_testing.cases import case
 
 T0 = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

@@ -102,7 +102,7 @@ def operator(
     cluster: Cluster, log: Path, fabrics: dict[str, FabricProcess], *arguments: str
 ) -> Iterator[Operator]:
     """The operator with an attacher for each driver."""
-    flags = [f"--attach-deadline={DEADLINE}"]
+    flags = ["--mode=observe", f"--attach-deadline={DEADLINE}"]
     for driver, made in fabrics.items():
         flags.append(f"--attacher={driver}=fabric")
         flags.append(f"--attacher-option={driver}:url={made.url}")
