@@ -7,6 +7,8 @@ PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
 export PYTHONSAFEPATH := 1
+# Tests that run side by side in `make test`.
+WORKERS ?= 2
 
 .PHONY: help
 help:  ## List the targets
@@ -58,7 +60,7 @@ test: venv  ## Everything, with a real control plane and a real node (cold: buil
 	@PYTHONPATH=tests/cluster $(PY) -m testcluster build all --background
 	@$(MAKE) --no-print-directory check
 	@PYTHONPATH=tests/cluster $(PY) -m testcluster build all
-	@$(PY) -m pytest --whole tests
+	@$(PY) -m pytest --whole -n $(WORKERS) --dist loadgroup --no-loadscope-reorder tests
 
 .PHONY: soak
 soak: venv  ## Long runs: NAME=mutants|publish|verdicts|values|cel|operator|binding [PART=i/n], see docs/soak.md
