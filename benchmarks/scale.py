@@ -33,7 +33,7 @@ from testcluster.record import Options  # noqa: E402
 
 PODS, SLICES = 10_000, 5_000
 RATE, SECONDS, STRIDE = 100, 30, 7919
-STARTS = 3
+STARTS = 2
 #: What is asked for: seconds until ready, MB at the peak, part of a core.
 MOST_TIME, MOST_MEMORY, MOST_CORE = 90.0, 600.0, 0.40
 
