@@ -1,8 +1,8 @@
 """Evicting pods: who is next, how fast, and what becomes of each.
 
 A pod waits until its moment comes, then it is ready. A start needs room in the rate and in the
-share of its pool. An attempt asks the API server once more whether the taint is still there (what it
-said within the last second will do, so that a rule with many pods is not read for each), then
+share of its pool. An attempt asks the API server once more whether the taint is still there (what
+it said within the last second will do, so that a rule with many pods is not read for each), then
 uses the Eviction API, which adds the condition DisruptionTarget itself. While a PodDisruptionBudget
 says no it is tried again with growing pauses; once the configured time after the pod's moment has
 passed, we add that condition and delete the pod. It is in flight until it is gone.
