@@ -27,9 +27,9 @@ venv: $(VENV)/.installed  ## Make the virtual environment with pinned, hashed pa
 .PHONY: requirements
 requirements: venv  ## Pin requirements/*.txt anew from pyproject.toml and requirements/dev.in
 	@$(PY) -m pip install --quiet --disable-pip-version-check uv
-	@for out in dev driver; do \
+	@for out in dev image; do \
 	  if [ $$out = dev ]; then sources="--extra all pyproject.toml requirements/dev.in"; \
-	  else sources="--extra driver pyproject.toml -c requirements/dev.txt"; fi; \
+	  else sources="--extra driver --extra operator pyproject.toml -c requirements/dev.txt"; fi; \
 	  $(VENV)/bin/uv pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-header $$sources -o requirements/$$out.txt; done
 
@@ -61,14 +61,15 @@ test: venv  ## Everything, with a real control plane and a real node (cold: buil
 	@$(PY) -m pytest --whole tests
 
 .PHONY: soak
-soak: venv  ## Long runs: NAME=mutants|publish|verdicts|values|cel [PART=i/n], see docs/soak.md
+soak: venv  ## Long runs: NAME=mutants|publish|verdicts|values|cel|operator [PART=i/n], see docs/soak.md
 	@case "$(NAME)" in \
 	  mutants) $(PY) tests/mutants/wire_fields.py; $(PY) tests/mutants/rules.py; $(PY) tests/mutants/run.py --part $(or $(PART),1/1) $(if $(ONLY),--only "$(ONLY)") ;; \
 	  verdicts) DRAGOMAN_SOAK=2000 $(PY) -m pytest -q tests/contract/test_slice_verdicts.py tests/contract/test_claim_verdicts.py ;; \
 	  publish) DRAGOMAN_SOAK=500 $(PY) -m pytest -q -s --timeout=3000 tests/contract/test_publisher_faults.py -k "random or killed" ;; \
 	  values) DRAGOMAN_SOAK=20000 $(PY) -m pytest -q tests/contract/test_values.py ;; \
+	  operator) DRAGOMAN_SOAK=1 $(PY) -m pytest -q -s --timeout=900 tests/contract/test_operator_faults.py ;; \
 	  cel) DRAGOMAN_SOAK=10000 $(PY) -m pytest -q tests/contract/test_cel.py tests/contract/test_cel_verdicts.py ;; \
-	  *) echo "make soak NAME=mutants|publish|verdicts|values|cel [PART=i/n]" >&2; exit 2 ;; esac
+	  *) echo "make soak NAME=mutants|publish|verdicts|values|cel|operator [PART=i/n]" >&2; exit 2 ;; esac
 
 .PHONY: bench
 bench: venv  ## Speed beside a reference: NAME=cel|publish|evict|scale, see docs/benchmarks.md

@@ -111,6 +111,13 @@ def pool_taints(
     return placed | {device: last[device] for device in missing}
 
 
+def listed(slices: Iterable[SliceTaints]) -> frozenset[DeviceName]:
+    """The devices of one pool: those that the slices of its highest generation list."""
+    found = list(slices)
+    newest = max((item.generation for item in found), default=0)
+    return frozenset().union(*(item.devices for item in found if item.generation == newest))
+
+
 def _older(found: Sequence[SliceTaints], newest: int, seen: datetime) -> Taints:
     """Devices of the generations before ``newest``, each as the last one that lists it says."""
     last: dict[DeviceName, tuple[Placed, ...]] = {}

@@ -35,12 +35,14 @@ class State(enum.Enum):
 class Plan:
     """One pod's way out. ``entry`` tells its place in the queues from places it had before.
 
-    ``told``: that its eviction is refused was written into an Event.
+    ``rules`` are the UIDs of all rules that want it to go at some time. ``told``: that its eviction
+    is refused was written into an Event.
     """
 
     pod: Pod
     at: datetime
     cause: Cause
+    rules: frozenset[str] = frozenset()
     state: State = State.WAITING
     failures: int = 0
     told: bool = False
@@ -72,13 +74,25 @@ class Agenda:
 
     def __init__(self) -> None:
         self.plans: dict[str, Plan] = {}
+        self._by_rule: dict[str, set[str]] = {}
         self._entries = 0
         self._waiting: list[tuple[datetime, int, str]] = []
         self._retrying: list[tuple[float, int, str]] = []
         self._ready: dict[Group, list[tuple[Order, int, str]]] = {}
 
+    def of_rule(self, uid: str) -> list[Plan]:
+        """The plans that a rule has a part in."""
+        return [self.plans[pod] for pod in self._by_rule.get(uid, ())]
+
+    def count(self, uid: str) -> int:
+        """How many plans a rule has a part in."""
+        return len(self._by_rule.get(uid, ()))
+
     def add(self, plan: Plan) -> None:
         """Wait for the plan's moment."""
+        self.drop(plan)
+        for uid in plan.rules:
+            self._by_rule.setdefault(uid, set()).add(plan.uid)
         self._enter(plan, State.WAITING)
         heapq.heappush(self._waiting, (plan.at, plan.entry, plan.uid))
 
@@ -87,9 +101,20 @@ class Agenda:
         self._enter(plan, State.WAITING)
         heapq.heappush(self._retrying, (tick, plan.entry, plan.uid))
 
+    def wake_observed(self, tick: float) -> None:
+        """Those that were only observed become ready."""
+        for plan in list(self.plans.values()):
+            if plan.state is State.OBSERVED:
+                self.retry(plan, tick)
+
     def drop(self, plan: Plan) -> None:
         """Nothing is to be done any more."""
-        self.plans.pop(plan.uid, None)
+        before = self.plans.pop(plan.uid, None)
+        for uid in before.rules if before else ():
+            pods = self._by_rule[uid]
+            pods.discard(plan.uid)
+            if not pods:
+                del self._by_rule[uid]
 
     def ripen(self, now: datetime, tick: float) -> None:
         """Whose moment has come is ready."""

@@ -1,9 +1,10 @@
 """Composition root of the operator.
 
-Threads: watches (kopf), leadership, comparison, attempts (a pool), probes, and the main one, which
-runs what is due. Start: settings, credentials, then all of them; nothing is evicted before all
-objects have been read once and this instance leads. Stop (SIGTERM, SIGINT): no new attempts, the
-running ones end, the Lease is released, so that another instance takes over at once.
+Threads: watches (kopf), leadership, mode, rule conditions, comparison, attempts (a pool), probes,
+and the main one, which runs what is due. Start: settings, credentials, then all of them; nothing is
+evicted before all objects have been read once, this instance leads, and the mode is decided. Stop
+(SIGTERM, SIGINT): no new attempts, the running ones end, the Lease is released, so that another
+instance takes over at once.
 """
 
 from __future__ import annotations
@@ -23,20 +24,24 @@ import structlog
 
 from dra_core.errors import DraError, InvalidValue, StorageError
 from dra_core.taints import Reading
-from dra_operator import config
+from dra_operator import config, modes
 from dra_operator.adapters import (
     comparison,
     inventory,
     kube,
     kube_objects,
+    kube_rules,
     metrics,
     watches,
 )
-from dra_operator.cluster import CLAIMS, PODS, Cluster
+from dra_operator.cluster import CLAIMS, PODS, RULES, Cluster
 from dra_operator.config import Settings
 from dra_operator.evictions import Evictions, Limits, World
 from dra_operator.handlers import Intake
 from dra_operator.leadership import Leadership
+from dra_operator.modes import Choice, Detection
+from dra_operator.ports import Mode
+from dra_operator.rule_reports import RuleReports
 from dra_service import logs, probes
 
 _log = structlog.get_logger(__name__)
@@ -47,6 +52,8 @@ _ATTEMPTS: Final = 16
 #: Seconds: the longest pause of the main loop, after which a look is due whatever happened; without
 #: a turn of it the program counts as dead; and between comparisons that were asked for.
 _TURN, _DEAD, _COMPARE = 2.0, 30.0, 5.0
+#: Seconds between looks at what is looked at all the time.
+_SECOND: Final = 1.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,20 +108,34 @@ class _Instance:
             lease, s.identity, self._measures, time.monotonic, self._wake.set
         )
         self._inventory = inventory.Inventory(api, s.namespaces)
+        self._choice = Choice(
+            s.mode,
+            Detection(kube_rules.KubeProbes(api, self._path), time.monotonic, self._measures),
+            self._term,
+            self._wake.set,
+        )
         self._evictions = Evictions(
             Cluster(_Clock().now, Reading(s.empty_effect == "matches-all")),
             World(
                 pods=kube_objects.KubePods(api),
                 taints=kube_objects.KubeTaints(api, self._path),
-                notices=kube_objects.KubeNotices(api, s.identity),
+                notices=kube_objects.KubeNotices(api, self._path, s.identity),
                 measures=self._measures,
                 clock=_Clock(),
                 start=self._start,
+                mode=lambda: self._choice.mode,
                 allowed=self._allowed,
                 wake=self._wake.set,
                 doubt=self._doubt.set,
             ),
-            Limits(s.mode == "evict", s.pods_per_second, s.pool_share, s.delete_after),
+            Limits(s.pods_per_second, s.pool_share, s.hold_share, s.delete_after),
+        )
+        self._reports = RuleReports(
+            self._evictions,
+            kube_rules.KubeRuleStatus(api, self._path),
+            _Clock(),
+            self._measures,
+            self._choice,
         )
         self._intake = Intake(self._evictions)
         self._watches = watches.Watches(
@@ -134,10 +155,12 @@ class _Instance:
                 )
                 endpoint.start()
                 stack.callback(endpoint.stop)
-            _log.info("starting", mode=s.mode, identity=s.identity, namespaces=s.namespaces)
+            _log.info("starting", mode=s.mode.value, identity=s.identity, namespaces=s.namespaces)
             watching = self._thread("watches", lambda: self._watches.run(self._wake.set))
             if s.leader_election:
                 self._thread("leadership", self._lead)
+            self._thread("mode", self._choose)
+            self._thread("rule conditions", self._report)
             self._thread("comparison", self._compare)
             self._turn()
             self._watches.stop()
@@ -159,6 +182,9 @@ class _Instance:
     def _path(self, plural: str) -> str | None:
         return self._watches.status.path(plural)
 
+    def _term(self) -> int | None:
+        return self._leadership.term if self._settings.leader_election else 0
+
     def _allowed(self) -> bool:
         if self._asked or self._stop.is_set():
             return False
@@ -171,6 +197,24 @@ class _Instance:
     def _lead(self) -> None:
         while not self._stop.is_set():
             self._stop.wait(self._leadership.tick())
+
+    def _choose(self) -> None:
+        """In mode auto: as soon as it is known which rules are served, and whenever that is due."""
+        while not self._pausing(_SECOND):
+            survey = self._watches.status.survey
+            if survey is not None:
+                why = modes.unasked(survey.minor, survey.missing.get(RULES, ""))
+                self._choice.tick(why, lambda seconds: not self._pausing(seconds))
+
+    def _report(self) -> None:
+        while not self._pausing(_SECOND):
+            complete = self._watches.status.complete
+            writing = complete and self._choice.mode is Mode.EVICT and self._allowed()
+            self._reports.tick(writing)
+
+    def _pausing(self, seconds: float) -> bool:
+        """Whether it is to stop, after so many seconds at most."""
+        return self._stop.wait(seconds)
 
     def _compare(self) -> None:
         """From time to time, and soon after something seemed to be out of date."""
@@ -235,7 +279,7 @@ class _Instance:
             ),
             # What follows is for people: it never makes the operator unready.
             probes.Condition("LeftOut", True, "; ".join(missing.values()) or "nothing"),
-            probes.Condition("Mode", True, self._settings.mode),
+            probes.Condition("Mode", True, str(self._choice)),
             probes.Condition(
                 "Leading", True, "this instance" if leading else f"another one: {holder}"
             ),

@@ -9,12 +9,13 @@ threads at once: :class:`~dra_operator.evictions.Evictions` holds the lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, TypeVar
 
 from dra_core import eviction, taints
 from dra_core.eviction import Verdict
-from dra_core.model.taints import DeviceTaintRule
+from dra_core.model.taints import DeviceTaintRule, Effect
 from dra_core.model.usage import ClaimInUse, Pod, SliceTaints
 from dra_core.names import DriverName, PodUID, PoolName
 from dra_core.taints import DeviceId, Placed, Reading
@@ -29,6 +30,16 @@ Pods = frozenset[PodUID]
 
 NOBODY: Final[Pods] = frozenset()
 PODS, CLAIMS, SLICES, RULES = "pods", "resourceclaims", "resourceslices", "devicetaintrules"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a rule selects: published and allocated devices, and the pods that would go."""
+
+    published: int
+    allocated: int
+    pods: int
+    namespaces: int
 
 
 class Cluster:
@@ -200,6 +211,54 @@ class Cluster:
         """How many pods on nodes use devices of the pool."""
         users = self._using(pool, lambda _: True)
         return sum(1 for uid in users if self.pods[uid].node and not self.pods[uid].finished)
+
+    def claim(self, namespace: str, name: str) -> ClaimInUse | None:
+        """A claim by its name."""
+        return self._named(namespace, name)
+
+    def rules(self) -> list[DeviceTaintRule]:
+        """All rules."""
+        return [rule for rule, _ in self._rules.values()]
+
+    def rule(self, uid: str) -> DeviceTaintRule | None:
+        """A rule by its UID."""
+        found = self._rules.get(uid)
+        return None if found is None else found[0]
+
+    def users(self) -> int:
+        """How many pods on nodes name claims."""
+        return sum(1 for pod in self.pods.values() if pod.node and not pod.finished)
+
+    def preview(self, rule: DeviceTaintRule) -> Preview:
+        """What the rule would do if its effect were NoExecute."""
+        selector = rule.spec.selector
+        taint = replace(rule.spec.taint, effect=Effect.NO_EXECUTE.value)
+        placed = taints.rule_taint(replace(rule, spec=replace(rule.spec, taint=taint)), self._now())
+
+        def alone(device: DeviceId) -> list[Placed]:
+            return [placed] if taints.selects(selector, device) else []
+
+        published = sum(
+            taints.selects(selector, DeviceId(*pool, device))
+            for pool, uids in self._slices_of.items()
+            for device in taints.listed(self._slices[uid] for uid in uids)
+        )
+        allocated = {
+            device
+            for claim in self._claims.values()
+            for device in map(eviction.device_of, claim.results)
+            if taints.selects(selector, device)
+        }
+        going = {
+            self.pods[uid]
+            for uid in self._selected_by(rule)
+            for named in self.pods[uid].claims
+            for claim in (self._named(self.pods[uid].namespace, named.name),)
+            if claim is not None
+            for verdict in eviction.decide(claim, [self.pods[uid]], alone, self._reading)
+            if verdict.at is not None
+        }
+        return Preview(published, len(allocated), len(going), len({p.namespace for p in going}))
 
     def _selected_by(self, rule: DeviceTaintRule) -> Pods:
         selector = rule.spec.selector

@@ -18,6 +18,8 @@ import click
 
 from dra_core import names
 from dra_core.errors import InvalidValue
+from dra_core.wire.lean import CONFIRMED
+from dra_operator.ports import Mode
 from dra_service import settings
 
 PROGRAM: Final = "dra-operator"
@@ -28,10 +30,11 @@ _SECONDS: Final = "SECONDS"
 class Settings:
     """All settings, checked. ``namespaces`` empty means all; ``delete_after`` None means never."""
 
-    mode: str
+    mode: Mode
     namespaces: tuple[str, ...]
     pods_per_second: float
     pool_share: float
+    hold_share: float
     delete_after: float | None
     empty_effect: str
     compare_interval: float
@@ -61,7 +64,12 @@ def _parameters() -> list[click.Parameter]:
         click.Option(
             ["--config"], type=path, is_eager=True, callback=_read_file, help="YAML file."
         ),
-        _choice("--mode", ("observe", "evict"), "evict: evict pods; observe: say which ones."),
+        _choice(
+            "--mode",
+            tuple(mode.value for mode in (Mode.AUTO, Mode.OBSERVE, Mode.EVICT)),
+            "evict: evict pods; observe: say which ones; auto: evict unless the in-tree evictor "
+            "does.",
+        ),
         click.Option(
             ["--namespace", "namespaces"],
             multiple=True,
@@ -80,6 +88,14 @@ def _parameters() -> list[click.Parameter]:
             default=0.25,
             show_default=True,
             help="At most this part of a pool's pods on their way out for one rule (at least one).",
+        ),
+        click.Option(
+            ["--hold-share"],
+            type=settings.Number(min=0.0, max=1.0),
+            default=0.5,
+            show_default=True,
+            help="A rule for more than this part of all pods that use devices (and more than 10) "
+            f'evicts nobody until it has the annotation {CONFIRMED}: "true".',
         ),
         click.Option(
             ["--delete-after"],
@@ -170,6 +186,7 @@ def _settings(**values: Any) -> Settings:
     for name in (*values["namespaces"], values["lease_namespace"]):
         names.check_dns_label("namespace", name)
     names.check_dns_subdomain("--lease-name", values["lease_name"])
+    values["mode"] = Mode(values["mode"])
     values["namespaces"] = tuple(dict.fromkeys(values["namespaces"]))
     values["identity"] = values["identity"] or f"{socket.gethostname()}_{os.urandom(4).hex()}"
     return Settings(**values)

@@ -15,6 +15,7 @@ never during a request.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -24,18 +25,23 @@ import structlog
 
 from dra_core.errors import ApiConflict, ApiError, ApiNotFound, ApiUnavailable
 from dra_core.eviction import Verdict
+from dra_core.model.taints import DeviceTaintRule
+from dra_core.wire.lean import CONFIRMED
 from dra_operator.agenda import Agenda, Plan, State
-from dra_operator.cluster import Cluster, Object, Pool
-from dra_operator.pacing import Backoff, Rate, Shares
+from dra_operator.cluster import RULES, Cluster, Object, Pool, Preview
+from dra_operator.deallocations import Deallocations
+from dra_operator.pacing import Backoff, Hold, Rate, Shares
 from dra_operator.ports import (
     Clock,
     EvictionRefused,
     Measures,
+    Mode,
     Notices,
     PodApi,
     Start,
     TaintApi,
 )
+from dra_operator.progress import Progress
 
 _log = structlog.get_logger(__name__)
 
@@ -46,15 +52,16 @@ _DOUBT, _FULL, _FRESH = 5.0, 1.0, 1.0
 EVICTED: Final = "DeviceTaintEviction"
 BLOCKED: Final = "DeviceTaintEvictionBlocked"
 CANCELLED: Final = "DeviceTaintEvictionCancelled"
+HELD: Final = "DeviceTaintEvictionHeld"
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """See the settings of the same names; ``delete_after`` None means never."""
 
-    evict: bool = True
     pods_per_second: float = 20.0
     pool_share: float = 0.25
+    hold_share: float = 0.5
     delete_after: float | None = None
     backoff: Backoff = field(default_factory=Backoff)
 
@@ -63,8 +70,9 @@ class Limits:
 class World:
     """The ports.
 
-    ``allowed``: whether this instance may write (it leads). ``wake``: call run_due soon.
-    ``doubt``: what is in memory seems to be out of date, compare it with the API server.
+    ``mode``: evict, observe, or None if neither is decided. ``allowed``: whether this instance may
+    write (it leads). ``wake``: call run_due soon. ``doubt``: what is in memory seems to be out of
+    date, compare it with the API server.
     """
 
     pods: PodApi
@@ -73,6 +81,7 @@ class World:
     measures: Measures
     clock: Clock
     start: Start
+    mode: Callable[[], Mode | None] = lambda: Mode.EVICT
     allowed: Callable[[], bool] = lambda: True
     wake: Callable[[], None] = lambda: None
     doubt: Callable[[], None] = lambda: None
@@ -88,7 +97,13 @@ class Evictions:
         self._limits = limits
         self._rate = Rate(limits.pods_per_second)
         self._shares = Shares(limits.pool_share)
+        self._hold = Hold(limits.hold_share)
+        self._held: set[str] = set()
+        self._users = float("-inf"), 0
         self._agenda = Agenda()
+        self._mode: Mode | None = None
+        self._gone: Counter[str] = Counter()
+        self._deallocations = Deallocations(cluster, world.notices, world.measures)
         self._sizes: dict[Pool, tuple[float, int]] = {}
         self._measured_at = float("-inf")
 
@@ -104,6 +119,9 @@ class Evictions:
         with self._lock:
             for uid in uids:
                 self._changed(self._cluster.remove(kind, uid))
+                if kind == RULES:
+                    self._gone.pop(uid, None)
+                    self._held.discard(uid)
 
     def known(self, kind: str) -> frozenset[str]:
         """The UIDs of all objects of a kind."""
@@ -128,8 +146,10 @@ class Evictions:
         """Nothing more to do for a pod in flight; once it is gone there is room for another."""
         if verdict is None or verdict.pod.finished:
             self._drop(plan)
+            self._gone.update(plan.rules)
             self._world.measures.add("pods_gone_total")
             _log.info("pod is gone", pod=str(plan.pod), uid=plan.uid)
+            self._deallocations.expect(plan.pod, self._world.clock.monotonic())
 
     def _cancel(self, plan: Plan, verdict: Verdict | None) -> None:
         self._drop(plan)
@@ -137,17 +157,24 @@ class Evictions:
             return
         _log.info("eviction cancelled", pod=str(plan.pod), uid=plan.uid, reason=verdict.reason)
         self._world.measures.add("cancelled_total")
-        if self._limits.evict and self._world.allowed():
+        if self._mode is Mode.EVICT and self._world.allowed():
             note = f"stays after all: {verdict.reason}"
             self._world.start(lambda: self._world.notices.tell(plan.pod, "Normal", CANCELLED, note))
 
     def _plan(self, verdict: Verdict, at: datetime, plan: Plan | None) -> None:
-        if plan is not None and plan.at == at and plan.cause == verdict.causes[0]:
+        rules = frozenset(
+            cause.placed.source.uid
+            for cause in verdict.causes
+            if cause.at is not None and cause.placed.source.kind == "DeviceTaintRule"
+        )
+        same = plan is not None and plan.at == at and plan.cause == verdict.causes[0]
+        if plan is not None and same and plan.rules == rules:
             plan.pod = verdict.pod
             return
         pod = verdict.pod
-        _log.info("pod is to go", pod=str(pod), uid=pod.uid, at=str(at), reason=verdict.reason)
-        self._agenda.add(Plan(pod, at, verdict.causes[0]))
+        if not same:
+            _log.info("pod is to go", pod=str(pod), uid=pod.uid, at=str(at), reason=verdict.reason)
+        self._agenda.add(Plan(pod, at, verdict.causes[0], rules))
 
     def _drop(self, plan: Plan) -> None:
         self._agenda.drop(plan)
@@ -164,11 +191,14 @@ class Evictions:
         """Start what may be started now; seconds until there may be more to do."""
         with self._lock:
             now, tick = self._world.clock.now(), self._world.clock.monotonic()
+            before, self._mode = self._mode, self._world.mode()
+            if self._mode is not Mode.OBSERVE and before is Mode.OBSERVE:
+                self._agenda.wake_observed(tick)
             self._agenda.ripen(now, tick)
             wait = float("inf")
-            if not self._limits.evict:
+            if self._mode is Mode.OBSERVE:
                 self._observe()
-            elif self._world.allowed():
+            elif self._mode is Mode.EVICT and self._world.allowed():
                 wait = self._start_ready(tick)
             self._measure(tick)
             return min(wait, self._agenda.pause(now, tick))
@@ -194,7 +224,9 @@ class Evictions:
             wait = self._rate.next_at(tick) - tick
             if wait > 0:
                 return wait
-            with_room = [plan for plan in ready if self._room(plan, tick)]
+            with_room = [
+                plan for plan in ready if not self._holds(plan, tick) and self._room(plan, tick)
+            ]
             if not with_room:
                 return _FULL
             plan = min(with_room, key=lambda plan: plan.order)
@@ -202,6 +234,50 @@ class Evictions:
             self._shares.enter(plan.group, plan.uid)
             plan.state = State.ATTEMPTED
             self._world.start(lambda plan=plan: self._attempt(plan))  # type: ignore[misc]
+
+    def _holds(self, plan: Plan, tick: float) -> bool:
+        """Whether its rule concerns too many pods to go on without a confirmation."""
+        source = plan.cause.placed.source
+        rule = self._cluster.rule(source.uid)
+        if rule is None or CONFIRMED in rule.metadata.annotations:
+            self._held.discard(source.uid)
+            return False
+        if tick >= self._users[0] + _FRESH:
+            self._users = tick, self._cluster.users()
+        pods, users = self._agenda.count(source.uid), self._users[1]
+        if not self._hold.holds(pods, users):
+            self._held.discard(source.uid)
+            return False
+        if source.uid not in self._held:
+            self._held.add(source.uid)
+            note = self._hold.why(pods, users, CONFIRMED)
+            _log.warning("evictions are held back", rule=source.name, reason=note)
+            self._world.measures.add("held_total")
+            self._world.start(lambda: self._world.notices.tell(source, "Warning", HELD, note))
+        return True
+
+    def rules(self) -> list[DeviceTaintRule]:
+        """All rules."""
+        with self._lock:
+            return self._cluster.rules()
+
+    def preview(self, rule: DeviceTaintRule) -> Preview:
+        """What the rule would do with effect NoExecute."""
+        with self._lock:
+            return self._cluster.preview(rule)
+
+    def progress(self, rule: str) -> Progress:
+        """How far the evictions of a rule are, by its UID."""
+        with self._lock:
+            plans = self._agenda.of_rule(rule)
+            going = sum(1 for plan in plans if plan.state is State.IN_FLIGHT)
+            return Progress(
+                pending=len(plans) - going,
+                going=going,
+                namespaces=len({plan.pod.namespace for plan in plans}),
+                gone=self._gone[rule],
+                held=rule in self._held,
+            )
 
     def _room(self, plan: Plan, tick: float) -> bool:
         pool = plan.group[1]
@@ -304,6 +380,7 @@ class Evictions:
         if tick < self._measured_at + _FRESH:
             return
         self._measured_at = tick
+        self._deallocations.look(tick, self._world.start)
         count = dict.fromkeys(State, 0)
         for plan in self._agenda.plans.values():
             count[plan.state] += 1

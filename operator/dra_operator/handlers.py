@@ -21,7 +21,7 @@ from dra_operator.cluster import CLAIMS, PODS, RULES, SLICES, Object
 
 _log = structlog.get_logger(__name__)
 
-#: Objects of a list that are in memory whole at a time, for each resource: see ADR 10.
+#: Objects of a list that are in memory whole at a time, for each resource: see ADR 11.
 CHUNK: Final = 200
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Object]]] = {
@@ -53,6 +53,7 @@ class Intake:
         self._sink = sink
         self._lock = threading.Lock()
         self._arrived: Counter[str] = Counter()
+        self._newest: dict[str, int] = {}
         #: Resources of which a list was read again: what was deleted meanwhile went unseen.
         self.listed_again: set[str] = set()
         self._complete: set[str] = set()
@@ -60,7 +61,9 @@ class Intake:
     def take(self, plural: str, kind: str | None, data: Mapping[str, Any]) -> None:
         """One event; ``kind`` is None for an object of a list."""
         uid = str(data["metadata"]["uid"])
+        version = int(data["metadata"].get("resourceVersion") or 0)
         with self._lock:
+            self._newest[plural] = max(version, self._newest.get(plural, 0))
             self._arrived[plural] += {None: 1, "ADDED": 1, "DELETED": -1}.get(kind, 0)
             if kind is None and plural in self._complete:
                 self.listed_again.add(plural)
@@ -73,6 +76,11 @@ class Intake:
             _log.warning("an object is ignored", resource=plural, uid=uid, error=str(error))
             return
         self._sink.apply(item)
+
+    def newest(self, plural: str) -> int:
+        """The highest resourceVersion that has arrived (they are ordered numbers, KEP-5504)."""
+        with self._lock:
+            return self._newest.get(plural, 0)
 
     def complete(self, plural: str, count: int) -> bool:
         """Whether at least ``count`` objects have arrived; from then on it stays true."""

@@ -48,7 +48,14 @@ class Leadership:
         self._seen: LeaseRecord | None = None
         self._seen_at = 0.0
         self._good_until = float("-inf")
+        self._terms = 0
         self._was_leading = False
+
+    @property
+    def term(self) -> int | None:
+        """How often this instance has begun to lead; None while it does not."""
+        terms = self._terms
+        return terms if self.leading else None
 
     @property
     def leading(self) -> bool:
@@ -95,6 +102,7 @@ class Leadership:
                 return
         self._seen = self._leases.write(self._identity, found, self._times.lease)
         self._seen_at = started
+        self._terms += not self.leading
         self._good_until = started + self._times.trust
 
     def _note(self) -> None:

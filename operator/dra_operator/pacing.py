@@ -62,6 +62,29 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """A rule that concerns more than this ``share`` of all pods with claims waits for a person.
+
+    A selector that is too wide drains a cluster. Rules for up to ``few`` pods are never held.
+    """
+
+    share: float
+    few: int = 10
+
+    def holds(self, pods: int, users: int) -> bool:
+        """Whether ``pods`` of the ``users`` are too many."""
+        return pods > self.few and pods > self.share * users
+
+    def why(self, pods: int, users: int, annotation: str) -> str:
+        """A sentence for people."""
+        return (
+            f"{pods} of the {users} pods that use devices would be evicted, more than the share of "
+            f"{self.share:g} (--hold-share): nothing is evicted until the rule has the annotation "
+            f'{annotation}: "true" or concerns fewer pods'
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Backoff:
     """Seconds before another attempt: doubling from ``first`` up to ``most``."""
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from dra_core.errors import ApiUnavailable
 from dra_core.eviction import Cause
-from dra_core.model.usage import Pod
+from dra_core.model.objects import Condition
+from dra_core.model.usage import ClaimInUse, Pod
+from dra_core.taints import Source
+
+
+class Mode(enum.Enum):
+    """What is done with the pods of tainted devices; AUTO is one of the other two, once decided."""
+
+    EVICT = "evict"
+    OBSERVE = "observe"
+    AUTO = "auto"
 
 
 class Clock(Protocol):
@@ -49,11 +60,57 @@ class TaintApi(Protocol):
         """Whether the rule or the slice still puts this taint on the device."""
 
 
-class Notices(Protocol):
-    """Events about pods. Does not fail: an event that cannot be written is logged."""
+#: What an Event may be about; a Source is a DeviceTaintRule or a ResourceSlice.
+Subject = Pod | ClaimInUse | Source
 
-    def tell(self, pod: Pod, kind: str, reason: str, note: str) -> None:
+
+class Notices(Protocol):
+    """Events. Does not fail: an event that cannot be written is logged."""
+
+    def tell(self, subject: Subject, kind: str, reason: str, note: str) -> None:
         """``kind`` is Normal or Warning."""
+
+
+class ProbeApi(Protocol):
+    """Rules of ours with effect None that select nothing, to see whether they get a condition."""
+
+    def create(self) -> str:
+        """Make one; its name."""
+
+    def answered(self, name: str) -> bool:
+        """Whether it has got the condition EvictionInProgress."""
+
+    def delete(self, name: str) -> None:
+        """Take it away."""
+
+    def left_over(self) -> list[str]:
+        """Names of those that were not taken away."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCondition:
+    """The condition EvictionInProgress of a rule on the server, and who has written it.
+
+    ``condition`` is None if there is none, ``writer`` is its field manager.
+    """
+
+    uid: str
+    generation: int
+    condition: Condition | None = None
+    writer: str = ""
+
+
+class RuleStatusApi(Protocol):
+    """Conditions of DeviceTaintRules."""
+
+    #: Our field manager.
+    MANAGER: ClassVar[str]
+
+    def read(self, name: str) -> RuleCondition:
+        """ApiNotFound if the rule is gone."""
+
+    def apply(self, name: str, uid: str, condition: Condition, *, force: bool) -> None:
+        """Server-side apply; without ``force`` ApiConflict if it belongs to another writer."""
 
 
 class Measures(Protocol):

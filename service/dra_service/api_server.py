@@ -98,6 +98,7 @@ class ApiServer:
                     client_configuration=configuration,
                     persist_config=False,
                 )
+                _follow_token_file(configuration, kubeconfig)
             return cls(configuration)
         except Exception as error:  # the package raises OSError, YAML, SSL and errors of its own
             where = kubeconfig or os.environ.get("KUBECONFIG") or "the default place"
@@ -229,11 +230,53 @@ def _unusable(where: object, why: str | None) -> InvalidValue:
     )
 
 
+def _follow_token_file(
+    configuration: kubernetes.client.Configuration, kubeconfig: Path | None
+) -> None:
+    """Read the file of ``tokenFile`` at each request, as client-go does: tokens are rotated.
+
+    The package reads it once.
+    """
+    file = None if kubeconfig is None else str(kubeconfig)
+    _, active = kubernetes.config.list_kube_config_contexts(config_file=file)  # type: ignore[no-untyped-call]
+    path = _token_file(_paths(kubeconfig), active["context"].get("user"))
+    if path is None:
+        return
+
+    def refresh(made: kubernetes.client.Configuration) -> None:
+        token = path.read_text().strip()
+        if not token:
+            raise ValueError(f"the token file {path} is empty")
+        made.api_key["BearerToken"] = f"Bearer {token}"
+
+    # The package sets it to None and says nothing about its type.
+    configuration.refresh_api_key_hook = refresh  # type: ignore[assignment]
+
+
+def _token_file(paths: list[Path], user: str | None) -> Path | None:
+    """Of the first of the files that has the user; relative to that file."""
+    for path in paths:
+        if not path.exists():
+            continue
+        for entry in (yaml.safe_load(path.read_bytes()) or {}).get("users") or []:
+            if entry.get("name") == user:
+                given = (entry.get("user") or {}).get("tokenFile")
+                return path.parent / given if given else None
+    return None
+
+
+def _paths(kubeconfig: Path | None) -> list[Path]:
+    """Where the configuration may stand, in order."""
+    if kubeconfig is not None:
+        return [kubeconfig]
+    listed = os.environ.get("KUBECONFIG", "").split(os.pathsep)
+    return [Path(p) for p in listed if p] or [Path.home() / ".kube" / "config"]
+
+
 def _check_readable(kubeconfig: Path | None) -> None:
     """Name the trouble with a file that was asked for; the package would call it all invalid."""
-    listed = os.environ.get("KUBECONFIG", "").split(os.pathsep)
-    paths = [kubeconfig] if kubeconfig else [Path(p) for p in listed if p]
-    for path in paths:
+    asked = kubeconfig is not None or "KUBECONFIG" in os.environ
+    for path in _paths(kubeconfig) if asked else []:
         try:
             content = path.read_bytes()
         except OSError as error:

@@ -163,14 +163,14 @@ def test_the_operator_has_the_rights_of_its_allow_list(control_plane: Cluster) -
     assert (others["verbs"], others["resourceNames"]) == (["get", "update"], ["dragoman-operator"])
 
 
-def test_the_operator_needs_no_privilege_and_evicts_nobody_until_told(
+def test_the_operator_needs_no_privilege_and_finds_out_whether_to_evict(
     control_plane: Cluster,
 ) -> None:
     items = render(control_plane, "overlays/operator")
     deployment = find(items, "Deployment", "dragoman-operator")["spec"]
     assert deployment["replicas"] == 2
     (container,) = deployment["template"]["spec"]["containers"]
-    assert "--mode=observe" in container["args"]
+    assert "--mode=auto" in container["args"]
     namespace = find(items, "Namespace", "dragoman-operator")
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
     metadata = {"name": "restricted", "namespace": "dragoman-operator"}

@@ -7,6 +7,7 @@ of zero is gone as soon as it is deleted.
 from __future__ import annotations
 
 import datetime as dt
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,11 @@ BLOCKED = ("Warning", "DeviceTaintEvictionBlocked")
 CANCELLED = ("Normal", "DeviceTaintEvictionCancelled")
 
 
-@pytest.fixture(scope="module")
-def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
-    """1.37.2 without the in-tree evictor and without a scheduler."""
+@pytest.fixture(scope="module", params=["1.37.2", "1.36.3"])
+def cluster(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """Without the in-tree evictor and without a scheduler; 1.36 serves rules as v1beta2."""
     wanted: dict[str, Any] = {
-        "version": "1.37.2",
+        "version": request.param,
         "controllers": "*,-device-taint-eviction-controller",
         "without": ("kube-scheduler",),
     }
@@ -144,8 +145,7 @@ def test_a_toleration_for_some_seconds_delays_and_an_unlimited_one_keeps(
     until("the plan is made", lambda: planned(operator, stand, "short"))
     assert stand.here() == {"short", "long"}
     until("the pod is gone", lambda: stand.here() == {"long"})
-    path = f"{operator_stand.GROUP}/devicetaintrules/{stand.name}-r"
-    added = stand.cluster.api("GET", path)["spec"]["taint"]["timeAdded"]
+    added = stand.read_rule("r")["spec"]["taint"]["timeAdded"]
     at = dt.datetime.fromisoformat(planned(operator, stand, "short")["at"])
     assert at == dt.datetime.fromisoformat(added) + dt.timedelta(seconds=3)
     (done,) = [
@@ -218,15 +218,20 @@ def test_nothing_of_ours_stays_in_the_objects(operator: Operator, stand: Stand) 
         f"/api/v1/namespaces/{stand.name}/pods/a",
         f"{operator_stand.GROUP}/namespaces/{stand.name}/resourceclaims/c",
         f"{operator_stand.GROUP}/resourceslices/{stand.name}-s",
-        f"{operator_stand.GROUP}/devicetaintrules/{stand.name}-r",
+        f"{stand.rules}/{stand.name}-r",
     ]
     for path in paths:
         metadata = stand.cluster.api("GET", path)["metadata"]
         assert "annotations" not in metadata
         ours = {"resource.kubernetes.io/delete-protection"}
         assert set(metadata.get("finalizers", [])) <= ours
-        writers = {entry["manager"] for entry in metadata["managedFields"]}
+        ours = {"dragoman-operator"} if path.startswith(stand.rules) else set()
+        fields = [entry for entry in metadata["managedFields"] if entry["manager"] not in ours]
+        writers = {entry["manager"] for entry in fields}
         assert not [writer for writer in writers if "dragoman" in writer or "kopf" in writer]
+        assert all(
+            e["subresource"] == "status" for e in metadata["managedFields"] if e not in fields
+        )
 
 
 def test_probes_and_metrics_say_how_it_is(operator: Operator) -> None:
@@ -268,3 +273,211 @@ def test_a_second_instance_waits_and_observing_evicts_nobody(
         assert "another one" in second.get("/readyz")[1]
         assert second.process.stop() == 0
         assert observer.process.stop() == 0
+
+
+# -- what a rule selects, and who tolerates it -----------------------------------------------------
+@case("EVCT-03")
+@pytest.mark.parametrize(
+    ("selector", "gone"),
+    [
+        ({"device": "dev-0"}, {"zero"}),
+        ({}, {"zero", "one"}),
+        ({"driver": None, "device": "dev-1"}, {"one"}),
+        ({"driver": "other.example.com"}, set()),
+    ],
+    ids=["device", "pool", "pool and device of any driver", "another driver"],
+)
+def test_what_a_selector_selects(
+    operator: Operator, stand: Stand, selector: dict[str, Any], gone: set[str]
+) -> None:
+    for name, device in (("zero", "dev-0"), ("one", "dev-1"), ("clock", "dev-2")):
+        other = {"pool": f"{stand.name}-other"} if name == "clock" else {}
+        stand.claim(name, device, **other)
+        stand.pod(name, name)
+    stand.rule("r", **selector)
+    stand.rule("last", pool=f"{stand.name}-other")
+    until("those are gone", lambda: stand.here() == {"zero", "one"} - gone)
+    assert stand.here() == {"zero", "one"} - gone
+
+
+SOON = {"tolerationSeconds": 1}
+TOLERATIONS: dict[str, tuple[list[dict[str, Any]], bool]] = {
+    "none": ([], False),
+    "exists": ([EXISTS], True),
+    "every-key": ([{"operator": "Exists"}], True),
+    "equal": ([{"key": "example.com/bad", "value": "yes", "effect": "NoExecute"}], True),
+    "other-value": ([{"key": "example.com/bad", "value": "no", "effect": "NoExecute"}], False),
+    "other-key": ([{**EXISTS, "key": "example.com/good"}], False),
+    "no-schedule": ([{**EXISTS, "effect": "NoSchedule"}], False),
+    "empty-effect": ([{"key": "example.com/bad", "operator": "Exists"}], True),
+    "a-second": ([{**EXISTS, **SOON}], False),
+    "negative": ([{**EXISTS, "tolerationSeconds": -5}], False),
+    "two-limits": ([{**EXISTS, "tolerationSeconds": 3600}, {**EXISTS, **SOON}], False),
+    "one-unlimited": ([{**EXISTS, **SOON}, EXISTS], True),
+}
+
+
+@case("EVCT-01")
+@case("EVCT-04")
+def test_every_form_of_toleration(operator: Operator, stand: Stand) -> None:
+    for name, (tolerations, _) in TOLERATIONS.items():
+        stand.claim(name, "dev-0", **({"tolerations": tolerations} if tolerations else {}))
+        stand.pod(name, name)
+    stand.rule("r", device="dev-0")
+    stay = {name for name, (_, stays) in TOLERATIONS.items() if stays}
+    until("the others are gone", lambda: stand.here() == stay)
+    assert stand.here() == stay
+
+
+@case("EVCT-03")
+@case("EVCT-08")
+def test_a_rule_that_is_too_wide_waits_for_a_confirmation(operator: Operator, stand: Stand) -> None:
+    stand.claim("c", "dev-0")
+    pods = {f"p{number}" for number in range(12)}
+    for name in sorted(pods):
+        stand.pod(name, "c")
+    stand.rule("wide")
+    until("it is held", lambda: stand.condition("wide")["reason"] == "Held")
+    wide = f"{stand.name}-wide"
+    held = ("Warning", "DeviceTaintEvictionHeld")
+    until("an event", lambda: stand.events(wide, "default") == [held])
+    assert stand.here() == pods
+    note = {"metadata": {"annotations": {"dragoman/confirmed": "true"}}}
+    stand.cluster.api("PATCH", f"{stand.rules}/{wide}", note)
+    until("all are gone", lambda: stand.here() == set())
+
+
+# -- slices, extended resources, shared claims -----------------------------------------------------
+@case("EVCT-04")
+def test_a_taint_that_goes_from_the_slice_before_the_moment_cancels(
+    operator: Operator, stand: Stand
+) -> None:
+    taint = {"key": "example.com/bad", "effect": "NoExecute"}
+    stand.claim("c", "dev-0", tolerations=[{**EXISTS, "tolerationSeconds": 4}])
+    stand.pod("a", "c")
+    stand.slice("s", {"name": "dev-0", "taints": [taint]})
+    until("the plan is made", lambda: planned(operator, stand, "a"))
+    stand.slice("s", {"name": "dev-0"})
+    until("an event", lambda: stand.events("a") == [CANCELLED])
+    assert stand.here() == {"a"}
+
+
+@case("EVCT-02")
+def test_the_pod_of_an_extended_resource_goes_too(operator: Operator, stand: Stand) -> None:
+    stand.claim("c", "dev-0")
+    stand.claim("d", "dev-1")
+    stand.pod("hit", "c", extended=True)
+    stand.pod("spared", "d", extended=True)
+    stand.rule("r", device="dev-0")
+    until("the pod is gone", lambda: stand.here() == {"spared"})
+    until("an event", lambda: stand.events("hit") == [EVICTED])
+
+
+def test_a_shared_claim_is_seen_deallocated_once_its_last_pod_is_gone(
+    operator: Operator, stand: Stand
+) -> None:
+    stand.claim("c", "dev-0")
+    for name in ("a", "b", "d"):
+        stand.pod(name, "c")
+    stand.rule("r", device="dev-0")
+    until("all three are gone", lambda: stand.here() == set())
+    until("it is free", lambda: "allocation" not in stand.read_claim("c").get("status", {}))
+
+    def seen() -> bool:
+        records = operator.process.events("claim is deallocated")
+        return any(record["claim"] == f"{stand.name}/c" for record in records)
+
+    until("the operator has seen it", seen)
+
+
+# -- what a rule says ------------------------------------------------------------------------------
+@case("EVCT-08")
+def test_a_rule_says_how_far_it_is_and_can_be_waited_for(operator: Operator, stand: Stand) -> None:
+    stand.claim("c", "dev-0")
+    stand.pod("slow", "c", grace=30)
+    stand.rule("r", device="dev-0")
+    begun = until("it is in progress", lambda: stand.condition("r"))
+    assert (begun["status"], begun["reason"]) == ("True", "PodsPendingEviction")
+    assert begun["message"].startswith("1 pod in 1 namespace has to go")
+    assert begun["observedGeneration"] == 1
+    until("the pod is going", lambda: stand.here() == set())
+    path = f"/api/v1/namespaces/{stand.name}/pods/slow"
+    stand.cluster.api("DELETE", path, {"gracePeriodSeconds": 0})
+    printed = stand.cluster.kubectl(
+        "wait",
+        "--for=condition=EvictionInProgress=false",
+        f"devicetaintrule/{stand.name}-r",
+        "--timeout=20s",
+    )
+    assert "condition met" in printed
+    done = stand.condition("r")
+    assert (done["status"], done["reason"]) == ("False", "Completed")
+    assert done["message"] == "1 pod gone, none left."
+
+
+@case("EVCT-03")
+@case("EVCT-08")
+def test_effect_none_says_what_would_happen(operator: Operator, stand: Stand) -> None:
+    stand.slice("s", {"name": "dev-0"}, {"name": "dev-1"}, {"name": "dev-2"})
+    stand.claim("c", "dev-0")
+    stand.claim("d", "dev-1", tolerations=[EXISTS])
+    for name, claim in (("a", "c"), ("b", "c"), ("e", "d")):
+        stand.pod(name, claim)
+    stand.rule("preview", effect="None")
+    found = until("it says something", lambda: stand.condition("preview"))
+    assert (found["status"], found["reason"]) == ("False", "NoEffect")
+    assert found["message"] == (
+        "3 published devices and 2 allocated devices selected; with effect NoExecute 2 pods in "
+        "1 namespace would have to go."
+    )
+    assert stand.here() == {"a", "b", "e"}
+
+
+@case("EVCT-08")
+def test_a_condition_of_another_writer_stays(operator: Operator, stand: Stand) -> None:
+    theirs = {
+        "type": "EvictionInProgress",
+        "status": "True",
+        "reason": "Theirs",
+        "message": "written by somebody else",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    stand.rule("r", device="dev-9", effect="NoSchedule")
+    path = f"{stand.rules}/{stand.name}-r"
+    until("ours is there", lambda: stand.condition("r")["reason"] == "OtherEffect")
+    stand.cluster.api("PATCH", f"{path}/status", {"status": {"conditions": [theirs]}})
+    stand.cluster.api("PATCH", path, {"spec": {"taint": {"effect": "NoExecute"}}})
+
+    def left() -> bool:
+        records = operator.process.events("condition left alone")
+        return any(record["rule"] == f"{stand.name}-r" for record in records)
+
+    until("the operator has looked", left)
+    assert stand.condition("r")["reason"] == "Theirs"
+
+
+def test_a_leader_that_is_paused_is_replaced_and_stays_quiet_afterwards(
+    cluster: Cluster, operator: Operator, stand: Stand, tmp_path: Path
+) -> None:
+    stand.claim("c", "dev-0")
+    stand.pod("a", "c")
+    with operator_stand.running(
+        cluster, tmp_path / "second", "--mode=evict", "--pool-share=1"
+    ) as second:
+        second.process.wait_for("everything has been read", timeout=30)
+        operator.process.signal(signal.SIGSTOP)
+        try:
+            stand.rule("r", device="dev-0")
+            second.process.wait_for("leading", timeout=30)
+            until("the pod is gone", lambda: stand.here() == set())
+        finally:
+            operator.process.signal(signal.SIGCONT)
+        until("the first one knows", lambda: "another one" in operator.get("/readyz")[1])
+        stand.claim("d", "dev-1")
+        stand.pod("b", "d")
+        stand.rule("later", device="dev-1")
+        until("the second one goes on", lambda: stand.here() == set())
+        done = {r["pod"] for r in operator.process.events("pod evicted")}
+        assert not done & {f"{stand.name}/a", f"{stand.name}/b"}
+        assert second.process.stop() == 0
+    until("the first one leads again", lambda: "this instance" in operator.get("/readyz")[1])

@@ -61,7 +61,9 @@ def _tried(mutant: dict[str, Any]) -> dict[str, bool]:
 
 
 def _run(copy: Path, test: str) -> int:
-    sources = os.pathsep.join(str(copy / part) for part in SOURCES)
+    project = tomllib.loads((copy / "pyproject.toml").read_text())
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    sources = os.pathsep.join(str((copy / package).parent) for package in packages)
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
     done = subprocess.run(
         command,

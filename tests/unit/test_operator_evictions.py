@@ -22,15 +22,18 @@ from dra_core.model.taints import (
 )
 from dra_core.model.usage import ClaimInUse, Pod, PodClaim
 from dra_core.names import ClaimUID, DeviceName, DriverName, PodUID, PoolName
-from dra_operator.cluster import PODS, RULES, Cluster
-from dra_operator.evictions import BLOCKED, CANCELLED, EVICTED, Evictions, Limits, World
+from dra_core.wire.lean import CONFIRMED
+from dra_operator.cluster import PODS, RULES, Cluster, Preview
+from dra_operator.deallocations import STILL_ALLOCATED
+from dra_operator.evictions import BLOCKED, CANCELLED, EVICTED, HELD, Evictions, Limits, World
 from dra_operator.pacing import Backoff, Rate
-from dra_operator.ports import EvictionRefused
+from dra_operator.ports import EvictionRefused, Mode, Subject
+from dra_operator.progress import Progress
 from dra_testing.cases import case
 
 T0 = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 DRIVER, POOL = DriverName("a.example.com"), PoolName("p")
-EVERY: dict[str, Any] = {"pods_per_second": 1000.0, "pool_share": 1.0}
+EVERY: dict[str, Any] = {"pods_per_second": 1000.0, "pool_share": 1.0, "hold_share": 1.0}
 
 
 class Stand:
@@ -43,6 +46,7 @@ class Stand:
         self.notes: list[str] = []
         self.counted: dict[str, float] = {}
         self.wrong: dict[str, Callable[[], ApiError | None]] = {}
+        self.mode: Mode | None = Mode.EVICT
         self.leads = True
         self.confirmed = True
         self.doubts = 0
@@ -56,6 +60,7 @@ class Stand:
                 measures=self,
                 clock=self,
                 start=lambda work: work(),
+                mode=lambda: self.mode,
                 allowed=lambda: self.leads,
                 wake=self._wake,
                 doubt=self._doubt,
@@ -90,7 +95,7 @@ class Stand:
         self.notes.append(f"confirm {cause}")
         return self.confirmed
 
-    def tell(self, pod: Pod, kind: str, reason: str, note: str) -> None:
+    def tell(self, pod: Subject, kind: str, reason: str, note: str) -> None:
         self.told.append((pod.uid, reason))
         self.notes.append(f"{kind} {note}")
 
@@ -147,6 +152,12 @@ def a_claim(*users: str, device: str = "d", **other: Any) -> ClaimInUse:
     )
     consumers = tuple(Consumer("pods", f"pod-{user}", user) for user in users)
     return replace(ClaimInUse("ns", "c", ClaimUID("c1"), (result,), consumers), **other)
+
+
+def another_claim(user: str, *tolerations: DeviceToleration) -> ClaimInUse:
+    """Claim x on device e."""
+    result = AllocationResult("r", DRIVER, POOL, DeviceName("e"), tolerations=tolerations)
+    return replace(a_claim(user), name="x", uid=ClaimUID("c2"), results=(result,))
 
 
 def a_rule(uid: str = "r1", since: float = 0.0, **selector: Any) -> DeviceTaintRule:
@@ -265,7 +276,8 @@ def test_the_least_important_and_youngest_go_first() -> None:
 
 
 def test_observing_evicts_and_tells_nobody() -> None:
-    stand = Stand(evict=False)
+    stand = Stand()
+    stand.mode = Mode.OBSERVE
     shared(stand, "u1", "u2")
     stand.put(a_rule())
     stand.run(500)
@@ -460,3 +472,160 @@ def test_the_states_of_pods_are_measured() -> None:
     stand.gone("u1")
     stand.run(2)
     assert stand.counted["pods_gone_total"] == 1
+
+
+@case("EVCT-03")
+def test_a_rule_for_too_many_pods_waits_for_a_confirmation() -> None:
+    stand = Stand(hold_share=0.2)
+    shared(stand, *(f"u{n}" for n in range(40)))
+    others = [a_pod(f"o{n}", claims=(PodClaim("other"),)) for n in range(10)]
+    stand.put(*others, a_rule())
+    stand.run(60)
+    assert stand.evicted == []
+    assert stand.told == [("r1", HELD)], "once, on the rule"
+    assert "40 of the 50 pods that use devices would be evicted" in stand.notes[-1]
+    assert stand.evictions.progress("r1") == Progress(40, 0, 1, 0, held=True)
+    rule = a_rule()
+    stand.put(replace(rule, metadata=replace(rule.metadata, annotations={CONFIRMED: "true"})))
+    stand.run(5)
+    assert len(stand.evicted) == 40
+    assert not stand.evictions.progress("r1").held
+
+
+@case("EVCT-03")
+def test_few_pods_and_taints_of_slices_are_never_held() -> None:
+    stand = Stand(hold_share=0.0)
+    shared(stand, *(f"u{n}" for n in range(10)))
+    stand.put(a_rule())
+    stand.run(5)
+    assert len(stand.evicted) == 10
+
+
+def test_other_rules_go_on_while_one_is_held() -> None:
+    stand = Stand(hold_share=0.5)
+    shared(stand, *(f"u{n}" for n in range(40)))
+    stand.put(another_claim("x"), a_pod("x", claims=(PodClaim("x"),)))
+    stand.put(a_rule(device="d"), a_rule("r2", device="e"))
+    stand.run(5)
+    assert stand.evicted == ["x"]
+
+
+def test_a_rule_counts_as_held_no_longer_once_it_concerns_fewer() -> None:
+    stand = Stand(hold_share=0.5)
+    uids = [f"u{n}" for n in range(20)]
+    shared(stand, *uids)
+    stand.put(a_rule())
+    stand.run(5)
+    assert stand.evictions.progress("r1").held
+    stand.gone(*uids[:10])
+    stand.run(5)
+    assert stand.evicted == sorted(uids[10:])
+
+
+def test_the_mode_may_change_at_any_time() -> None:
+    stand = Stand()
+    stand.mode = None
+    shared(stand, "u1", "u2")
+    stand.put(a_rule())
+    stand.run(10)
+    assert (stand.evicted, stand.counted.get("observed_total")) == ([], None), "not decided"
+    stand.mode = Mode.OBSERVE
+    stand.run(10)
+    assert (stand.evicted, stand.counted["observed_total"]) == ([], 2.0)
+    stand.mode = Mode.EVICT
+    stand.run(70)
+    assert sorted(stand.evicted) == ["u1", "u2"]
+
+
+def test_the_progress_of_a_rule_counts_each_pod_once() -> None:
+    stand = Stand()
+    shared(stand, "u1", "u2")
+    stand.put(a_rule(), a_rule("r2", since=100.0))
+    progress = stand.evictions.progress
+    assert progress("r1") == progress("r2") == Progress(pending=2, namespaces=1)
+    stand.run(5)
+    assert progress("r1") == progress("r2") == Progress(going=2, namespaces=1)
+    stand.gone("u1", "u2")
+    assert progress("r1") == progress("r2") == Progress(gone=2)
+    stand.evictions.forget(RULES, ["r1"])
+    assert progress("r1") == Progress()
+
+
+def test_a_rule_that_comes_second_counts_too_and_one_that_goes_does_not() -> None:
+    stand = Stand()
+    stand.mode = Mode.OBSERVE
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(1)
+    stand.put(a_rule("r2", since=100.0))
+    assert stand.evictions.progress("r2").pending == 1
+    stand.evictions.forget(RULES, ["r2"])
+    assert stand.evictions.progress("r2").pending == 0
+    assert stand.evictions.progress("r1").pending == 1
+
+
+def test_what_a_rule_would_do_is_counted_without_doing_it() -> None:
+    stand = Stand()
+    shared(stand, "u1", "u2")
+    stand.put(another_claim("u3", for_seconds(None)), a_pod("u3", claims=(PodClaim("x"),)))
+    rule = a_rule()
+    taint = replace(rule.spec.taint, effect="None")
+    none = replace(rule, spec=replace(rule.spec, taint=taint, selector=DeviceTaintSelector()))
+    stand.put(none)
+    stand.run(5)
+    assert stand.evicted == []
+    found = stand.evictions.preview(none)
+    assert found == Preview(published=0, allocated=2, pods=2, namespaces=1)
+
+
+def freed(stand: Stand) -> float:
+    return stand.counted.get("claims_deallocated_total", 0.0)
+
+
+def test_a_claim_is_seen_deallocated() -> None:
+    stand = Stand()
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(1)
+    stand.gone("u1")
+    stand.run(5)
+    assert (freed(stand), stand.counted["claims_to_deallocate"]) == (0.0, 1.0)
+    stand.put(replace(a_claim(), results=()))
+    stand.run(5)
+    assert (freed(stand), stand.counted["claims_to_deallocate"]) == (1.0, 0.0)
+    assert STILL_ALLOCATED not in [reason for _, reason in stand.told]
+
+
+def test_a_claim_that_is_free_before_its_pod_is_seen_gone_counts() -> None:
+    """Watches of two resources do not keep the order of events."""
+    stand = Stand()
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(1)
+    stand.put(replace(a_claim(), results=()))
+    stand.gone("u1")
+    stand.run(5)
+    assert (freed(stand), stand.counted["claims_to_deallocate"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("users", "why"),
+    [
+        ((), "nobody has reserved it, so the resourceclaim controller"),
+        (("a",), "reserved for pods/pod-a"),
+        (tuple("abcde"), " and 2 more"),
+    ],
+)
+def test_a_claim_that_stays_allocated_is_reported_once_with_the_reason(
+    users: tuple[str, ...], why: str
+) -> None:
+    stand = Stand()
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(1)
+    stand.gone("u1")
+    stand.put(a_claim(*users))
+    stand.run(100)
+    told = [item for item in stand.told if item[1] == STILL_ALLOCATED]
+    assert len(told) == 1
+    assert any(why in note and "Warning still allocated" in note for note in stand.notes)

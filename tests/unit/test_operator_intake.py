@@ -107,3 +107,14 @@ def test_kopf_writes_nothing_of_its_own(setting: str) -> None:
         and made.persistence.diffbase_storage.fetch(body=body) is None,
     }
     assert right[setting]
+
+
+def test_the_newest_version_counts_whatever_became_of_the_object(sink: Sink) -> None:
+    intake = Intake(sink)
+    assert intake.newest(PODS) == 0
+    for kind, version in ((None, "7"), ("ADDED", "12"), ("MODIFIED", "9")):
+        pod = a_pod("u", claims=False)
+        pod["metadata"]["resourceVersion"] = version
+        intake.take(PODS, kind, pod)
+    assert intake.newest(PODS) == 12
+    assert intake.newest(CLAIMS) == 0

@@ -9,6 +9,7 @@ import pytest
 from dra_core.errors import InvalidValue
 from dra_operator import config
 from dra_operator.config import Settings
+from dra_operator.ports import Mode
 
 
 def parsed(*arguments: str) -> Settings:
@@ -17,14 +18,11 @@ def parsed(*arguments: str) -> Settings:
     return found
 
 
-def test_the_defaults_evict_nobody_and_are_gentle() -> None:
+def test_the_defaults_are_gentle_and_never_a_second_evictor() -> None:
     s = parsed()
-    assert (s.mode, s.pods_per_second, s.pool_share, s.delete_after) == (
-        "observe",
-        20.0,
-        0.25,
-        None,
-    )
+    assert s.mode is Mode.AUTO
+    assert (s.pods_per_second, s.pool_share, s.hold_share) == (20.0, 0.25, 0.5)
+    assert s.delete_after is None
     assert (s.leader_election, s.namespaces, s.empty_effect) == (True, (), "matches-all")
     assert s.identity
     assert parsed().identity != s.identity
@@ -41,14 +39,14 @@ def test_flags_win_over_the_environment_over_the_file(
     monkeypatch.setenv("DRA_OPERATOR_PODS_PER_SECOND", "2")
     monkeypatch.setenv("DRA_OPERATOR_POOL_SHARE", "0.2")
     s = parsed("--config", str(file), "--pool-share", "0.3")
-    assert (s.mode, s.pods_per_second, s.pool_share) == ("evict", 2.0, 0.3)
+    assert (s.mode, s.pods_per_second, s.pool_share) == (Mode.EVICT, 2.0, 0.3)
     assert (s.namespaces, s.leader_election) == (("a", "b"), False)
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--mode=auto"], "'auto' is not one of 'observe', 'evict'"),
+        (["--mode=both"], "'both' is not one of 'auto', 'observe', 'evict'"),
         (["--pool-share=2"], "is not in the range 0.0<=x<=1.0"),
         (["--pods-per-second=nan"], "no finite number"),
         (["--pods-per-second=0"], "is not in the range"),

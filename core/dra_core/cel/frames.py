@@ -140,7 +140,7 @@ class Else(Frame):
     def __init__(self, at: int) -> None:
         self._at = at
 
-    def end(self, reading: Reading, sign: str) -> bool:
+    def end(self, reading: Reading, sign: str) -> bool:  # noqa: ARG002 - Frame's shape
         """It has no end of its own: whoever meets one finishes it first."""
         reading.unexpected(self.wanted)
 

@@ -19,6 +19,8 @@ from dra_core.wire.codec import INT, JSON, STRING, ListOf, wrong
 from dra_core.wire.versions import to_v1
 
 _METADATA: Final = ("name", "namespace", "uid", "generation", "creationTimestamp")
+#: Annotation of a DeviceTaintRule whose evictions somebody has confirmed, however many they are.
+CONFIRMED: Final = "dragoman/confirmed"
 _RESULT: Final = ("request", "driver", "pool", "device", "adminAccess", "tolerations", "shareID")
 _TAINTS: Final = ListOf(tables.TAINT)
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
@@ -73,9 +75,11 @@ def resource_slice(data: Mapping[str, Any]) -> usage.SliceTaints:
 
 
 def rule(data: Mapping[str, Any]) -> DeviceTaintRule:
-    """A DeviceTaintRule without its status."""
+    """A DeviceTaintRule without its status; of its annotations only :data:`CONFIRMED`."""
     v1 = to_v1(data)
-    metadata = _only(_object(v1.get("metadata"), "metadata"), _METADATA)
+    whole = _object(v1.get("metadata"), "metadata")
+    annotations = _object(whole.get("annotations"), "metadata.annotations")
+    metadata = _only(whole, _METADATA) | {"annotations": _only(annotations, (CONFIRMED,))}
     found: DeviceTaintRule = tables.OBJECTS["DeviceTaintRule"].read(
         {"metadata": metadata, "spec": v1.get("spec")}, ""
     )

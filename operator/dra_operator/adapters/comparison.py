@@ -1,8 +1,12 @@
-"""Compares what is in memory with the API server: a watch that had to list again never says what
-was deleted in between."""
+"""Compares what is in memory with the API server.
+
+A watch that had to list again never says what was deleted in between, and one that says nothing at
+all may have been forgotten by the other end.
+"""
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 import structlog
@@ -46,11 +50,15 @@ class Comparison:
             # What comes in while the list is being read is in neither set.
             known = self._view.known(plural)
             try:
-                strays = known - self._inventory.uids(resource)
+                there, newest = self._inventory.there(resource)
             except ApiError as error:
                 _log.info("a comparison was not possible", resource=plural, error=str(error))
                 good = False
                 continue
+            # The newest object of a while ago may be gone since, unseen.
+            before, seen = self._status.behind.get(plural, (newest, time.monotonic()))
+            self._status.behind[plural] = min(before, newest), seen
+            strays = known - there
             self._measures.set("objects", float(len(known)), resource=plural)
             if strays:
                 _log.info("forgetting what is gone", resource=plural, count=len(strays))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -40,8 +41,12 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What can be watched; ``missing`` has a sentence for each resource that cannot."""
+    """What can be watched; ``missing`` has a sentence for each resource that cannot.
 
+    ``minor`` is the second number of the server's version.
+    """
+
+    minor: int = 0
     readable: Mapping[str, Resource] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
@@ -67,7 +72,12 @@ class Inventory:
                 missing[plural] = f"this service account may not {denied}"
             else:
                 readable[plural] = resource
-        return Survey(readable, missing)
+        return Survey(self._minor(), readable, missing)
+
+    def _minor(self) -> int:
+        """Some providers write ``37+``."""
+        found = re.match(r"\d+", str(self._api.request("GET", "/version").get("minor", "")))
+        return int(found.group()) if found else 0
 
     def _served(self) -> dict[str, Resource]:
         try:
@@ -126,9 +136,16 @@ class Inventory:
             total += len(page.get("items") or []) + int(remaining)
         return total
 
-    def uids(self, resource: Resource) -> set[str]:
-        """The UIDs of all objects; raises ApiError if they cannot all be read."""
-        return {str(item["metadata"]["uid"]) for item in self._metadata(resource)}
+    def there(self, resource: Resource) -> tuple[set[str], int]:
+        """The UIDs of all objects, and the highest resourceVersion of one.
+
+        Raises ApiError if they cannot all be read.
+        """
+        uids, newest = set(), 0
+        for item in self._metadata(resource):
+            uids.add(str(item["metadata"]["uid"]))
+            newest = max(newest, int(item["metadata"].get("resourceVersion") or 0))
+        return uids, newest
 
     def _metadata(self, resource: Resource) -> Iterator[JSON]:
         for namespace in self._scopes(resource):

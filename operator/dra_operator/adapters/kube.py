@@ -12,6 +12,8 @@ METADATA_ONLY: Final = (
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 STRATEGIC: Final = "application/strategic-merge-patch+json"
+#: Server-side apply; JSON is YAML.
+APPLY: Final = "application/apply-patch+yaml"
 
 
 class KubeApi(ApiServer):

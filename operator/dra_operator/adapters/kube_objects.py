@@ -14,12 +14,13 @@ from dra_core import taints
 from dra_core.errors import ApiError, ApiNotFound, ApiUnavailable
 from dra_core.eviction import Cause
 from dra_core.model.taints import DeviceTaintRule
-from dra_core.model.usage import Pod, SliceTaints
+from dra_core.model.usage import ClaimInUse, Pod, SliceTaints
 from dra_core.wire import lean
+from dra_core.wire.versions import GROUP
 from dra_operator.adapters.kube import STRATEGIC, KubeApi
 from dra_operator.adapters.recent import Recent
-from dra_operator.cluster import RULES, SLICES
-from dra_operator.ports import EvictionRefused, LeaseRecord
+from dra_operator.cluster import CLAIMS, RULES, SLICES
+from dra_operator.ports import EvictionRefused, LeaseRecord, Subject
 from dra_service.api_server import JSON
 
 _log = structlog.get_logger(__name__)
@@ -164,16 +165,19 @@ class KubeTaints:
 class KubeNotices:
     """See :class:`dra_operator.ports.Notices`."""
 
-    def __init__(self, api: KubeApi, instance: str) -> None:
+    def __init__(self, api: KubeApi, path: PathOf, instance: str) -> None:
         self._api = api
+        self._path = path
         self._instance = instance
 
-    def tell(self, pod: Pod, kind: str, reason: str, note: str) -> None:
-        """POST of an Event in the namespace of the pod."""
+    def tell(self, subject: Subject, kind: str, reason: str, note: str) -> None:
+        """POST of an Event in the namespace of the subject, ``default`` if it has none."""
+        regarding = self._regarding(subject)
+        namespace = regarding.get("namespace", "default")
         event = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"generateName": f"{pod.name[:200]}-", "namespace": pod.namespace},
+            "metadata": {"generateName": f"{subject.name[:200]}-", "namespace": namespace},
             "eventTime": _micro_time(),
             "reportingController": _COMPONENT,
             "reportingInstance": self._instance[:128],
@@ -181,19 +185,26 @@ class KubeNotices:
             "reason": reason,
             "type": kind,
             "note": _cut(note),
-            "regarding": {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "namespace": pod.namespace,
-                "name": pod.name,
-                "uid": pod.uid,
-            },
+            "regarding": regarding,
         }
-        path = f"/apis/events.k8s.io/v1/namespaces/{quote(pod.namespace, safe='')}/events"
+        path = f"/apis/events.k8s.io/v1/namespaces/{quote(namespace, safe='')}/events"
         try:
             self._api.request("POST", path, None, event)
         except ApiError as error:
-            _log.warning("event not written", pod=str(pod), reason=reason, error=str(error))
+            _log.warning("event not written", about=str(subject), reason=reason, error=str(error))
+
+    def _regarding(self, subject: Subject) -> dict[str, str]:
+        """An ObjectReference."""
+        found = {"name": subject.name, "uid": subject.uid}
+        if isinstance(subject, Pod):
+            return {**found, "apiVersion": "v1", "kind": "Pod", "namespace": subject.namespace}
+        if isinstance(subject, ClaimInUse):
+            return {**found, **self._kind(CLAIMS, "ResourceClaim"), "namespace": subject.namespace}
+        return {**found, **self._kind(RULES, "DeviceTaintRule")}
+
+    def _kind(self, plural: str, kind: str) -> dict[str, str]:
+        path = self._path(plural) or f"/apis/{GROUP}/v1/{plural}"
+        return {"apiVersion": path.removeprefix("/apis/").rpartition("/")[0], "kind": kind}
 
 
 def _micro_time() -> str:

@@ -19,7 +19,7 @@ import aiohttp
 import kopf
 import structlog
 
-from dra_core.errors import ApiError
+from dra_core.errors import ApiError, ApiUnauthorized
 from dra_operator import handlers
 from dra_operator.adapters.inventory import Inventory, Survey
 from dra_operator.adapters.kube import KubeApi
@@ -31,17 +31,22 @@ _log = structlog.get_logger(__name__)
 
 #: Seconds between looks at kopf's tasks, between surveys, before a start after a failure, and for
 #: kopf to stop.
-_LOOK, _SURVEY, _AGAIN, _STOP = 1.0, 60.0, 2.0, 15.0
+_LOOK, _SURVEY, _AGAIN, _STOP = 1.0, 20.0, 2.0, 15.0
 #: Seconds without a working watch of a resource after which something is wrong.
 LIMIT: Final = 60.0
 
 
 @dataclass(slots=True)
 class Status:
-    """For probes. ``up`` has the monotonic time at which each watch was last seen working."""
+    """For probes. ``up`` has the monotonic time at which each watch was last seen working.
+
+    ``behind`` has a resourceVersion that the API server is known to have, and when that was seen;
+    it is taken out once the watch has got as far.
+    """
 
     survey: Survey | None = None
     up: dict[str, float] = field(default_factory=dict)
+    behind: dict[str, tuple[int, float]] = field(default_factory=dict)
     complete: bool = False
     trouble: str = "nothing has been read yet"
 
@@ -71,6 +76,7 @@ class Watches:
         self._logged_in_at = float("-inf")
         self._said: dict[str, str] = {}
         self._started_at = time.monotonic()
+        self._refused_since: float | None = None
         self.status = Status()
 
     def stop(self) -> None:
@@ -96,12 +102,26 @@ class Watches:
         if survey is None:
             stale = now - self._started_at > LIMIT
             return f"nothing can be read: {self.status.trouble}" if stale else ""
+        refused = self._refused_since
+        if refused is not None and now - refused > LIMIT:
+            return f"the API server has refused our credentials for more than {LIMIT:g} s"
         dead = [
             plural
             for plural in survey.readable
             if now - self.status.up.get(plural, self._started_at) > LIMIT
         ]
-        return f"not watched for more than {LIMIT:g} s: {', '.join(dead)}" if dead else ""
+        if dead:
+            return f"not watched for more than {LIMIT:g} s: {', '.join(dead)}"
+        late = [plural for plural in survey.readable if self._late(plural, now)]
+        return f"watches are stalled for more than {LIMIT:g} s: {', '.join(late)}" if late else ""
+
+    def _late(self, plural: str, now: float) -> bool:
+        """Whether the watch has not brought what was there a while ago."""
+        version, seen = self.status.behind.get(plural, (0, now))
+        if self._intake.newest(plural) >= version:
+            self.status.behind.pop(plural, None)
+            return False
+        return now - seen > LIMIT
 
     def _say(self, survey: Survey) -> None:
         """Once for each resource what we do without, and when that is over."""
@@ -126,6 +146,9 @@ class Watches:
         scope: dict[str, Any] = (
             {"namespaces": list(self._namespaces)} if self._namespaces else {"clusterwide": True}
         )
+        # Without peering it is told to nobody, but kopf would make one of the user's name, and a
+        # container's user often has none.
+        scope["identity"] = self._api.AGENT
         operator = asyncio.create_task(
             kopf.operator(
                 registry=handlers.registry(self._intake, resources, self._log_in),
@@ -166,8 +189,17 @@ class Watches:
                     if await loop.run_in_executor(None, self._inventory.survey) != survey:
                         _log.info("what the API server serves, or what we may read, has changed")
                         return
+                    self._refused_since = None
             except ApiError as error:
-                _log.debug("the API server cannot be asked now", error=str(error))
+                self._failed(error)
+
+    def _failed(self, error: ApiError) -> None:
+        """Running watches outlive a token that is revoked: whether it is good shows here."""
+        if not isinstance(error, ApiUnauthorized):
+            _log.debug("the API server cannot be asked now", error=str(error))
+        elif self._refused_since is None:
+            self._refused_since = time.monotonic()
+            _log.warning("the API server refuses our credentials", error=str(error))
 
     def _look(self, survey: Survey) -> list[str]:
         """The resources that no task of kopf's watches."""

@@ -1,4 +1,4 @@
-"""The driver's container image, built without Docker and without a registry.
+"""The container image of driver and operator, built without Docker and without a registry.
 
 The Dockerfile is the one that everybody uses; what is different here is its base: a Debian made by
 debootstrap. buildah builds on it with chroot isolation and a storage of its own in a folder that
@@ -126,7 +126,7 @@ def _inputs() -> list[Path]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     sources = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     names = ("Dockerfile", ".dockerignore", "pyproject.toml", "README.md", "LICENSE")
-    found = [ROOT / name for name in (*names, "image/pip.txt", "requirements/driver.txt")]
+    found = [ROOT / name for name in (*names, "image/pip.txt", "requirements/image.txt")]
     for source in sources:
         found += [p for p in (ROOT / source).rglob("*") if p.is_file() and p.suffix != ".pyc"]
     return sorted(found)
@@ -161,7 +161,7 @@ def _build(archive: Path, progress: Progress) -> None:
         work = Path(temporary)
         base = _base(work, progress)
         context = work / "context"
-        for name in ("Dockerfile", ".dockerignore", "image/pip.txt", "requirements/driver.txt"):
+        for name in ("Dockerfile", ".dockerignore", "image/pip.txt", "requirements/image.txt"):
             (context / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, context / name)
         collect_wheels(context / "dist" / "wheels", SUITE_PYTHON, _arch(), progress)
@@ -253,8 +253,8 @@ _READ_POLICY = {"build", "commit", "from", "push"}
 
 
 def _dependencies(python: str, arch: str, progress: Progress) -> Path:
-    """The folder with the wheels of requirements/driver.txt and pip, downloaded if need be."""
-    lists = [ROOT / "requirements" / "driver.txt", ROOT / "image" / "pip.txt"]
+    """The folder with the wheels of requirements/image.txt and pip, downloaded if need be."""
+    lists = [ROOT / "requirements" / "image.txt", ROOT / "image" / "pip.txt"]
     key = _digest([python, arch, *(file.read_bytes() for file in lists)])
     folder = paths.cache() / "wheels" / f"{python}-{arch}-{key}"
     if folder.exists():

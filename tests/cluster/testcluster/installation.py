@@ -19,6 +19,8 @@ MANIFESTS = REPOSITORY / "manifests"
 NAMESPACE = "dragoman-system"
 DAEMONSET = "dragoman-driver"
 DRIVER_IMAGE = "localhost/dragoman:dev"
+OPERATOR = "dragoman-operator"
+"""The operator's Deployment, and its namespace."""
 ROLLOUT = ("-n", NAMESPACE, "rollout", "status", f"daemonset/{DAEMONSET}", "--timeout=90s")
 
 
@@ -45,6 +47,25 @@ def overlay(cluster: Cluster) -> Path:
         resources=[_relative(MANIFESTS / "base", folder), "paths.yaml"],
         components=[_relative(MANIFESTS / "components" / "paths", folder)],
         images=[_image("dragoman", DRIVER_IMAGE)],
+    )
+    return folder
+
+
+def operator_overlay(cluster: Cluster, mode: str | None = None) -> Path:
+    """``manifests/overlays/operator`` with the test image and, if given, another ``--mode``."""
+    folder = cluster.run / "operator"
+    folder.mkdir(exist_ok=True)
+    # Of two flags the last one counts.
+    argument = {"path": "/spec/template/spec/containers/0/args/-", "value": f"--mode={mode}"}
+    patch = {
+        "target": {"kind": "Deployment", "name": OPERATOR},
+        "patch": json.dumps([{"op": "add", **argument}]),
+    }
+    _kustomization(
+        folder,
+        resources=[_relative(MANIFESTS / "overlays" / "operator", folder)],
+        images=[_image("localhost/dragoman", DRIVER_IMAGE)],
+        patches=[patch] if mode else [],
     )
     return folder
 

@@ -41,7 +41,7 @@ class Call:
 
     @property
     def watch(self) -> bool:
-        return "watch=1" in self.query
+        return bool({"watch=1", "watch=true"} & set(self.query.split("&")))
 
     @property
     def dry_run(self) -> bool:

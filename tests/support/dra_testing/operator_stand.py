@@ -21,6 +21,7 @@ from testcluster.errors import ApiError
 MANIFESTS = Path(__file__).parents[3] / "manifests" / "components" / "operator"
 DRIVER = "evict.example.com"
 NODE = "evict-node"
+NAMESPACE = "dragoman-operator"
 #: How the API server calls the shipped service account.
 USER = "system:serviceaccount:dragoman-operator:dragoman-operator"
 GROUP = "/apis/resource.k8s.io/v1"
@@ -29,7 +30,7 @@ _numbers = itertools.count(1)
 
 def install(cluster: Cluster) -> None:
     """Service account, rights and a node."""
-    for file in ("namespace.yaml", "rbac.yaml"):
+    for file in ("namespace.yaml", "rbac.yaml", "admission.yaml"):
         cluster.kubectl("apply", "-f", str(MANIFESTS / file))
     cluster.api("POST", "/api/v1/nodes", {"metadata": {"name": NODE}})
 
@@ -37,11 +38,13 @@ def install(cluster: Cluster) -> None:
 class Operator:
     """A running operator."""
 
-    def __init__(self, cluster: Cluster, log: Path, *arguments: str) -> None:
+    def __init__(
+        self, cluster: Cluster, log: Path, *arguments: str, account: Path | None = None
+    ) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
-        account = cluster.service_account_kubeconfig("dragoman-operator", "dragoman-operator")
+        account = account or cluster.service_account_kubeconfig(NAMESPACE, "dragoman-operator")
         self.process = DriverProcess(
             [
                 f"--kubeconfig={account}",
@@ -71,9 +74,11 @@ class Operator:
 
 
 @contextlib.contextmanager
-def running(cluster: Cluster, log: Path, *arguments: str) -> Iterator[Operator]:
+def running(
+    cluster: Cluster, log: Path, *arguments: str, account: Path | None = None
+) -> Iterator[Operator]:
     """An operator for the length of a ``with`` block; it ends in order."""
-    operator = Operator(cluster, log, *arguments)
+    operator = Operator(cluster, log, *arguments, account=account)
     try:
         yield operator
     finally:
@@ -88,6 +93,9 @@ class Stand:
         self.name = f"evict-{next(_numbers)}"
         cluster.api("POST", "/api/v1/namespaces", {"metadata": {"name": self.name}})
         until("the service account is there", self._account)
+        minor = int(cluster.version.split(".")[1])
+        version = "v1" if minor >= 37 else "v1beta2"
+        self.rules = f"/apis/resource.k8s.io/{version}/devicetaintrules"
         self._pods = f"/api/v1/namespaces/{self.name}/pods"
         self._claims = f"{GROUP}/namespaces/{self.name}/resourceclaims"
 
@@ -98,6 +106,11 @@ class Stand:
             )
         except ApiError as error:
             raise LookupError from error
+
+    def read_claim(self, name: str) -> dict[str, Any]:
+        """It, as the server has it."""
+        found: dict[str, Any] = self.cluster.api("GET", f"{self._claims}/{name}")
+        return found
 
     def claim(self, name: str, device: str, **result: Any) -> dict[str, Any]:
         """A claim to which a device of the test's pool is allocated, as the scheduler would."""
@@ -113,47 +126,82 @@ class Stand:
         found: dict[str, Any] = self.cluster.api("PUT", f"{self._claims}/{name}/status", current)
         return found
 
-    def pod(self, name: str, claim: str, *, grace: int = 0, **labels: str) -> str:
+    def pod(
+        self, name: str, claim: str, *, grace: int = 0, extended: bool = False, **labels: str
+    ) -> str:
         """A pod on the node that uses the claim and runs; its UID.
 
-        The claim controller reserves the claim for a pod that is bound without the scheduler.
+        The claim controller reserves the claim for a pod that is bound without the scheduler; the
+        claim of an ``extended`` resource stands in the status alone and is reserved by the test.
         """
-        container = {"name": "c", "image": "none", "resources": {"claims": [{"name": "x"}]}}
-        body = {
-            "metadata": {"name": name, "labels": labels},
-            "spec": {
-                "nodeName": NODE,
-                "terminationGracePeriodSeconds": grace,
-                "automountServiceAccountToken": False,
-                "containers": [container],
-                "resourceClaims": [{"name": "x", "resourceClaimName": claim}],
-            },
+        container: dict[str, Any] = {"name": "c", "image": "none"}
+        spec: dict[str, Any] = {
+            "nodeName": NODE,
+            "terminationGracePeriodSeconds": grace,
+            "automountServiceAccountToken": False,
+            "containers": [container],
         }
+        if extended:
+            container["resources"] = {"limits": {"example.com/x": "1"}}
+        else:
+            container["resources"] = {"claims": [{"name": "x"}]}
+            spec["resourceClaims"] = [{"name": "x", "resourceClaimName": claim}]
+        body = {"metadata": {"name": name, "labels": labels}, "spec": spec}
         uid = str(self.cluster.api("POST", self._pods, body)["metadata"]["uid"])
         ready = {"type": "Ready", "status": "True"}
-        status = {"status": {"phase": "Running", "conditions": [ready]}}
+        status: dict[str, Any] = {"phase": "Running", "conditions": [ready]}
+        if extended:
+            self._own(claim, name, uid)
+            mapping = {"containerName": "c", "resourceName": "example.com/x", "requestName": "r"}
+            status["extendedResourceClaimStatus"] = {
+                "resourceClaimName": claim,
+                "requestMappings": [mapping],
+            }
         path = f"{self._pods}/{name}/status"
-        self.cluster.api("PATCH", path, status, patch="strategic")
+        self.cluster.api("PATCH", path, {"status": status}, patch="strategic")
         until(f"claim {claim} is reserved for {name}", lambda: self._reserved(claim, uid))
         return uid
+
+    def _own(self, claim: str, pod: str, uid: str) -> None:
+        """Make the claim the pod's own, reserved for it, as the scheduler does."""
+        path = f"{self._claims}/{claim}"
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": pod, "uid": uid, "controller": True}
+        self.cluster.api("PATCH", path, {"metadata": {"ownerReferences": [owner]}})
+        consumer = {"resource": "pods", "name": pod, "uid": uid}
+        self.cluster.api("PATCH", f"{path}/status", {"status": {"reservedFor": [consumer]}})
 
     def _reserved(self, claim: str, uid: str) -> bool:
         status = self.cluster.api("GET", f"{self._claims}/{claim}").get("status") or {}
         return any(item["uid"] == uid for item in status.get("reservedFor") or [])
 
-    def rule(self, name: str, effect: str = "NoExecute", **selector: str) -> None:
-        """A rule on devices of the test's pool; ``deviceSelector`` fields may be added."""
+    def rule(self, name: str, effect: str = "NoExecute", **selector: Any) -> None:
+        """A rule on devices of the test's pool.
+
+        ``deviceSelector`` fields may be added, or left out with None.
+        """
         taint = {"key": "example.com/bad", "value": "yes", "effect": effect}
         where = {"driver": DRIVER, "pool": self.name, **selector}
+        where = {field: value for field, value in where.items() if value is not None}
         body = {
             "metadata": {"name": f"{self.name}-{name}"},
             "spec": {"deviceSelector": where, "taint": taint},
         }
-        self.cluster.api("POST", f"{GROUP}/devicetaintrules", body)
+        self.cluster.api("POST", self.rules, body)
+
+    def read_rule(self, name: str) -> dict[str, Any]:
+        """It, as the server has it."""
+        found: dict[str, Any] = self.cluster.api("GET", f"{self.rules}/{self.name}-{name}")
+        return found
+
+    def condition(self, name: str) -> dict[str, Any]:
+        """The condition EvictionInProgress of a rule; empty as long as it has none."""
+        conditions = self.read_rule(name).get("status", {}).get("conditions", [])
+        found = [item for item in conditions if item["type"] == "EvictionInProgress"]
+        return found[0] if found else {}
 
     def drop_rule(self, name: str) -> None:
         """Delete it."""
-        self.cluster.api("DELETE", f"{GROUP}/devicetaintrules/{self.name}-{name}")
+        self.cluster.api("DELETE", f"{self.rules}/{self.name}-{name}")
 
     def slice(self, name: str, *devices: dict[str, Any]) -> None:
         """Create or replace a slice of the test's pool."""
@@ -197,9 +245,9 @@ class Stand:
         """Names of the pods that are neither gone nor going."""
         return {n for n, p in self.pods().items() if "deletionTimestamp" not in p["metadata"]}
 
-    def events(self, pod: str) -> list[tuple[str, str]]:
-        """Type and reason of the operator's events about a pod."""
-        path = f"/apis/events.k8s.io/v1/namespaces/{self.name}/events"
+    def events(self, pod: str, namespace: str = "") -> list[tuple[str, str]]:
+        """Type and reason of the operator's events about a pod or another object."""
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace or self.name}/events"
         return [
             (item["type"], item["reason"])
             for item in self.cluster.api("GET", path)["items"]
@@ -209,8 +257,12 @@ class Stand:
 
     def close(self) -> None:
         """Rules and slices away, so that the next test meets none of them."""
-        for plural in ("devicetaintrules", "resourceslices"):
-            for item in self.cluster.api("GET", f"{GROUP}/{plural}")["items"]:
+        for folder in (self.rules, f"{GROUP}/resourceslices"):
+            try:
+                items = self.cluster.api("GET", folder)["items"]
+            except ApiError:
+                continue  # not served
+            for item in items:
                 if item["metadata"]["name"].startswith(f"{self.name}-"):
-                    self.cluster.api("DELETE", f"{GROUP}/{plural}/{item['metadata']['name']}")
+                    self.cluster.api("DELETE", f"{folder}/{item['metadata']['name']}")
         self.cluster.kubectl("delete", "namespace", self.name, "--wait=false")
