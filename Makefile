@@ -61,15 +61,16 @@ test: venv  ## Everything, with a real control plane and a real node (cold: buil
 	@$(PY) -m pytest --whole tests
 
 .PHONY: soak
-soak: venv  ## Long runs: NAME=mutants|publish|verdicts|values|cel|operator [PART=i/n], see docs/soak.md
+soak: venv  ## Long runs: NAME=mutants|publish|verdicts|values|cel|operator|binding [PART=i/n], see docs/soak.md
 	@case "$(NAME)" in \
 	  mutants) $(PY) tests/mutants/wire_fields.py; $(PY) tests/mutants/rules.py; $(PY) tests/mutants/run.py --part $(or $(PART),1/1) $(if $(ONLY),--only "$(ONLY)") ;; \
 	  verdicts) DRAGOMAN_SOAK=2000 $(PY) -m pytest -q tests/contract/test_slice_verdicts.py tests/contract/test_claim_verdicts.py ;; \
 	  publish) DRAGOMAN_SOAK=500 $(PY) -m pytest -q -s --timeout=3000 tests/contract/test_publisher_faults.py -k "random or killed" ;; \
+	  binding) DRAGOMAN_SOAK=2000 $(PY) -m pytest -q --timeout=3000 tests/unit/test_operator_binding_machine.py ;; \
 	  values) DRAGOMAN_SOAK=20000 $(PY) -m pytest -q tests/contract/test_values.py ;; \
 	  operator) DRAGOMAN_SOAK=1 $(PY) -m pytest -q -s --timeout=900 tests/contract/test_operator_faults.py ;; \
 	  cel) DRAGOMAN_SOAK=10000 $(PY) -m pytest -q tests/contract/test_cel.py tests/contract/test_cel_verdicts.py ;; \
-	  *) echo "make soak NAME=mutants|publish|verdicts|values|cel|operator [PART=i/n]" >&2; exit 2 ;; esac
+	  *) echo "make soak NAME=mutants|publish|verdicts|values|cel|operator|binding [PART=i/n]" >&2; exit 2 ;; esac
 
 .PHONY: bench
 bench: venv  ## Speed beside a reference: NAME=cel|publish|evict|scale, see docs/benchmarks.md

@@ -160,10 +160,11 @@ def slice_name(index: int, owner: str, driver: DriverName, pool: PoolName, attem
     The allocator sorts the slices of a pool by name and takes the first device that fits, so the
     index comes first, in at least five hex digits. The name depends on nothing but its arguments:
     a create whose answer got lost cannot leave a second copy behind. ``attempt`` gives another name
-    where somebody else's object has taken this one.
+    where somebody else's object has taken this one. ``owner`` is the node, "" for a publisher that
+    has none: no Node has that name.
     """
     suffix = _digest(f"{driver}\n{pool}\n{owner}\n{attempt}")
-    middle = f"{owner}-{driver}"[:200].rstrip("-.")
+    middle = (f"{owner}-{driver}" if owner else str(driver))[:200].rstrip("-.")
     return f"{index:05x}-{middle}-{suffix}"
 
 

@@ -16,7 +16,7 @@ from dra_core import names, wire
 from dra_core.errors import InvalidValue
 from dra_core.likeness import as_right_as
 from dra_core.model.devices import Capacity, Device, RawAttribute, Version
-from dra_core.model.slices import CounterSet, Pool, PublishedSlice
+from dra_core.model.slices import CounterSet, Nodes, Pool, PublishedSlice
 from dra_core.names import DriverName, NodeName
 from dra_core.validation import slices
 from dra_core.validation.problems import Problem
@@ -49,11 +49,12 @@ class _Verdicts:
 class Soundness:
     """Checks pools of one driver on one node; remembers its verdict on devices that do not change.
 
-    ``server`` may be replaced once it is known which one it is.
+    ``server`` may be replaced once it is known which one it is. Without a ``node`` every pool has
+    to say where its devices are.
     """
 
     driver: DriverName
-    node: NodeName
+    node: NodeName | None
     server: Server = NEWEST
     _known: dict[str, _Verdicts] = field(default_factory=dict)
 
@@ -63,6 +64,12 @@ class Soundness:
         A device that is as it was is the same object as before, which makes it quick to compare.
         """
         names.check_pool_name(pool.name)
+        if self.node is None and pool.nodes is Nodes.THIS:
+            raise InvalidValue(
+                f"pool {pool.name!r} has nodes=Nodes.THIS (the default), but this publisher has no "
+                "node; give the pool a NodeSelector, Nodes.ALL or Nodes.EACH_DEVICE, or publish it "
+                "from an instance on its node"
+            )
         bare = replace(pool, devices=(), shared_counters=(), fallbacks={})
         self._check_pool(pool, bare)
         verdicts = self._verdicts(pool, bare)

@@ -17,6 +17,9 @@ and either an entry point in the group ``dragoman.profiles`` or a program of its
     from dra_driver.app import main
     raise SystemExit(main(profiles={"mine": MyDriver}))
 
+Devices that belong to no node are published once for the cluster, by the same program with
+``--no-node``: ``context.node`` is None then, and a class with ``pools`` alone is enough.
+
 Threads: the framework calls ``pools`` from one thread, ``prepare`` and ``unprepare`` from many,
 but never twice at a time for one claim. Work that needs an external program goes through
 :func:`dra_driver.commands.run`; never fork a process that serves gRPC in any other way.
@@ -27,10 +30,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dra_core.cdi import ContainerEdits, DeviceNode, Mount
-from dra_core.errors import InvalidValue, PreparationFailed, UnknownDevice
+from dra_core.errors import DraError, InvalidValue, PreparationFailed, UnknownDevice
 from dra_core.model.claims import AllocationResult, Claim, ClaimReference
 from dra_core.model.devices import (
     AllocatableMapping,
@@ -60,6 +63,7 @@ __all__ = [
     "Claim",
     "ClaimReference",
     "ClaimUID",
+    "Confirmation",
     "ContainerEdits",
     "Context",
     "Counter",
@@ -69,6 +73,7 @@ __all__ = [
     "DeviceName",
     "DeviceNode",
     "DeviceTaint",
+    "DraError",
     "Driver",
     "DriverName",
     "Fallback",
@@ -83,6 +88,7 @@ __all__ = [
     "Option",
     "Pool",
     "PoolName",
+    "PoolSource",
     "PreparationFailed",
     "Profile",
     "Quantity",
@@ -112,31 +118,85 @@ def _nobody_listens() -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirmation:
+    """What a node agent finds out about a device that is being attached for a claim.
+
+    ``condition`` is a binding condition or binding failure condition of the device, ``reason`` one
+    word in CamelCase.
+    """
+
+    claim: ClaimReference
+    pool: PoolName
+    device: DeviceName
+    condition: str
+    met: bool
+    reason: str
+    message: str = ""
+
+
+def _nobody_is_told(confirmation: Confirmation) -> bool:  # noqa: ARG001 - as the framework's
+    """A driver without the framework around it."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What a driver gets to know.
 
-    ``plugin_dir`` is the driver's own folder on the host, the same path in a container. ``options``
-    gives the profile's options as they are now: a reload (SIGHUP) changes them, and the framework
-    then asks for the pools anew. ``changed()`` says that the pools have changed, from any thread:
-    they are asked for within a second instead of at the next rescan.
+    ``node`` and ``folder`` are None in an instance without a node (``--no-node``); drivers that
+    need a node say ``node_name`` and ``plugin_dir``. ``options`` gives the profile's options as
+    they are now: a reload (SIGHUP) changes them, and the framework then asks for the pools anew.
+    ``changed()`` says that the pools have changed, from any thread: they are asked for within a
+    second instead of at the next rescan.
+
+    ``confirm(Confirmation(…))`` sets a condition of a device in a claim beside those of others, and
+    says whether it had to be written. From any thread; takes as long as the API server does. Raises
+    ClaimGone, InvalidValue if the claim does not wait for such a condition, and ApiError.
     """
 
     driver_name: DriverName
-    node_name: NodeName
-    plugin_dir: Path
+    node: NodeName | None
+    folder: Path | None
     options: Callable[[], Mapping[str, str]]
     changed: Callable[[], None] = _nobody_listens
+    confirm: Callable[[Confirmation], bool] = _nobody_is_told
+
+    @property
+    def node_name(self) -> NodeName:
+        """``node``; raises InvalidValue, which ends an instance that is starting, without one."""
+        if self.node is None:
+            raise self._no_node("a node's name")
+        return self.node
+
+    @property
+    def plugin_dir(self) -> Path:
+        """The driver's own folder on the host, the same path in a container; raises as above."""
+        if self.folder is None:
+            raise self._no_node("a folder on the node")
+        return self.folder
+
+    def _no_node(self, needed: str) -> InvalidValue:
+        return InvalidValue(
+            f"driver {self.driver_name!r} needs {needed}, and this instance runs without a node; "
+            "leave --no-node out, or choose a profile that publishes for the whole cluster"
+        )
 
 
-class Driver(Protocol):
-    """A driver of one kind of device on one node."""
+class PoolSource(Protocol):
+    """What an instance without a node needs of a driver: it publishes, and prepares nothing."""
 
     def pools(self) -> Sequence[Pool]:
         """All pools of this node, complete, in the order in which devices are to be handed out.
 
+        An instance without a node gives those of the whole cluster, none of them ``Nodes.THIS``.
         An empty pool says that there are no devices. Raise any exception if the devices cannot be
         found out now: what was published last then stays, and the call comes again.
         """
+
+
+@runtime_checkable
+class Driver(PoolSource, Protocol):
+    """A driver of one kind of device on one node."""
 
     def prepare(
         self, claim: Claim, results: Sequence[AllocationResult]
@@ -168,5 +228,5 @@ class Profile(Protocol):
     def DRIVER_NAME(self) -> str:  # noqa: N802 - a constant of the class
         """Driver name unless ``--driver-name`` gives another."""
 
-    def __call__(self, context: Context) -> Driver:
-        """A driver for ``context``."""
+    def __call__(self, context: Context) -> PoolSource:
+        """A driver for ``context``: a :class:`Driver` where ``context.node`` is one."""

@@ -1,4 +1,4 @@
-"""Composition root of the kubelet plugin.
+"""Composition root of the kubelet plugin; without a node it is :mod:`dra_driver.cluster_instance`.
 
 Start: settings, folders, the lock on our sockets, stale sockets and files away; then the DRA
 service, then publishing, and the registration socket last, so that the kubelet never meets a driver
@@ -12,34 +12,36 @@ registration socket does, so that no pod is sent to a node whose driver is leavi
 
 from __future__ import annotations
 
+import datetime as dt
 import os
-import select
-import signal
 import sys
-import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import Final, cast
 
 import structlog
 
 from dra_core.errors import DraError, InvalidValue, StorageError
 from dra_driver import config
-from dra_driver.adapters import files, kube, services, sockets
+from dra_driver.adapters import files, kube, kube_slices, metrics, services, sockets
 from dra_driver.api import Context, Driver, Profile
-from dra_driver.config import Profiles, Settings
+from dra_driver.cluster_instance import ClusterInstance
+from dra_driver.config import OnNode, Profiles, Replica, Settings
+from dra_driver.confirmation import Confirmations
+from dra_driver.lifetime import Lifetime
 from dra_driver.preparer import Preparer
 from dra_driver.publication import Publication
+from dra_driver.turns import LockTurn
 from dra_service import logs, probes
 
 _log = structlog.get_logger(__name__)
 
 #: Seconds that running calls get to end when the driver stops.
 _REGISTRATION_GRACE, _SERVICE_GRACE, _CLAIM_GRACE = 1.0, 25.0, 3.0
-#: Seconds between looks whether the registration socket is still there.
-_LOOK: Final = 2.0
+#: Seconds between withdrawing and deregistering, for pods that were scheduled just before.
+_AFTER_WITHDRAWING: Final = 3.0
 _USAGE: Final = 2
 
 
@@ -58,7 +60,9 @@ def main(
         if not isinstance(settings, Settings):
             return settings
         logs.configure(settings.log_level, cast("logs.LogFormat", settings.log_format))
-        return _Instance(settings, known, given).run()
+        if isinstance(settings.place, Replica):
+            return ClusterInstance(settings, settings.place, known, given).run()
+        return _Instance(settings, settings.place, known, given).run()
     except (InvalidValue, StorageError, sockets.SocketInUse) as error:
         sentence = " ".join(str(error).split())
         print(f"{config.PROGRAM}: {sentence}", file=sys.stderr)  # noqa: T201 - to who starts it
@@ -69,32 +73,27 @@ def main(
 
 
 class _Instance:
-    """One run of the driver."""
+    """One run of the driver on a node."""
 
-    def __init__(self, settings: Settings, profiles: Profiles, arguments: Sequence[str]) -> None:
+    def __init__(
+        self, settings: Settings, place: OnNode, profiles: Profiles, arguments: Sequence[str]
+    ) -> None:
         self._settings = settings
+        self._place = place
         self._profiles = profiles
-        self._arguments = arguments
-        self._options = settings.options
-        # Plain attributes: a signal handler runs between any two steps of the main thread, also
-        # while that holds the lock of an Event.
-        self._stop = False
-        self._reload = False
-        self._failed = False
+        self._lifetime = Lifetime(settings, profiles, arguments)
+        self._measures = metrics.registry()
         self._hung = False
         self._publication: Publication | None = None
-        self._inbox, self._outbox = os.pipe()
-        os.set_blocking(self._outbox, False)
 
     def run(self) -> int:
         """Until a signal says stop."""
-        s = self._settings
-        self._handle_signals()
-        where = sockets.paths(s.plugin_dir, s.registry_dir, s.driver_name, s.pod_uid)
+        s, place = self._settings, self._place
+        where = sockets.paths(place.plugin_dir, place.registry_dir, s.driver_name, s.pod_uid)
         api = kube.KubeApi.connect(s.kubeconfig)
         sockets.make_folders(where)
-        cdi_files = files.CdiFolder(s.cdi_dir, s.driver_name)
-        driver = self._make_driver()
+        cdi_files = files.CdiFolder(place.cdi_dir, s.driver_name)
+        driver = self._make_driver(kube.KubeClaims(api))
         with ExitStack() as stack:
             stack.enter_context(sockets.owned(where))
             cdi_files.open()
@@ -104,19 +103,31 @@ class _Instance:
             for path in sockets.remove_dead_of_others(where, s.driver_name):
                 _log.info("removed a socket of an instance that is gone", socket=str(path))
             self._serve(stack, where, api, cdi_files, driver)
-        status = 1 if self._failed else 0
+        status = 1 if self._lifetime.failed else 0
         _log.info("stopped", driver=s.driver_name)
         if self._hung:
             # Threads of a vendor that does not return would keep the interpreter from ending.
             os._exit(status)
         return status
 
-    def _make_driver(self) -> Driver:
-        s = self._settings
+    def _make_driver(self, claims: kube.KubeClaims) -> Driver:
+        s, place = self._settings, self._place
+        confirmations = Confirmations(s.driver_name, claims, lambda: dt.datetime.now(dt.UTC))
         context = Context(
-            s.driver_name, s.node_name, s.plugin_dir, lambda: self._options, self._refresh
+            s.driver_name,
+            place.name,
+            place.plugin_dir,
+            self._lifetime.options,
+            self._refresh,
+            confirmations.set,
         )
-        return self._profiles.get(s.profile)(context)
+        driver = self._profiles.get(s.profile)(context)
+        if not isinstance(driver, Driver):
+            raise InvalidValue(
+                f"profile {s.profile!r} publishes only, it does not prepare claims; start it with "
+                "--no-node"
+            )
+        return driver
 
     def _serve(
         self,
@@ -133,7 +144,18 @@ class _Instance:
         service.start()
         stack.callback(service.stop, _SERVICE_GRACE)
 
-        publication = Publication(s, driver, api, cdi_files, self._thread)
+        node = self._place.name
+        publication = Publication(
+            s,
+            node,
+            driver,
+            api,
+            turn=LockTurn(self._place.plugin_dir / "publisher.lock"),
+            thread=self._lifetime.thread,
+            events=kube_slices.KubeEvents(api, s.driver_name, s.pod_uid or node),
+            measures=self._measures,
+            in_use=cdi_files.devices,
+        )
         stack.callback(publication.stop)
         self._publication = publication
         publication.start()
@@ -143,34 +165,24 @@ class _Instance:
         registry.start()
         stack.callback(registry.stop)
         if s.http_address is not None:
-            health = _Health(s, service, publication, registration, cdi_files)
+            health = _Health(self._place, service, publication, registration, cdi_files)
             checks: dict[str, probes.Check] = {"/healthz": health.alive, "/readyz": health.ready}
-            texts = {"/metrics": publication.measures.text}
+            texts = {"/metrics": self._measures.text}
             endpoint = probes.Endpoint(s.http_address, checks, texts)
             endpoint.start()
             stack.callback(endpoint.stop)
         _log.info(
             "serving",
             driver=s.driver_name,
-            node=s.node_name,
+            node=node,
             profile=s.profile,
             socket=str(where.service),
             registration=str(where.registration),
         )
-        self._wait(registry)
-        if s.on_stop == "withdraw" and not self._failed:
-            publication.withdraw()
-
-    def _wait(self, registry: _Registry) -> None:
-        while not self._stop:
-            if select.select([self._inbox], [], [], _LOOK)[0]:
-                os.read(self._inbox, 4096)
-            if not self._stop:
-                registry.repair()
-            if self._reload:
-                self._reload = False
-                self._read_options()
-                self._refresh()
+        self._lifetime.wait(registry.repair, self._refresh)
+        if s.on_stop == "withdraw" and not self._lifetime.failed and publication.withdraw():
+            # Pods may have been scheduled a moment ago: the kubelet still finds a driver for them.
+            time.sleep(_AFTER_WITHDRAWING)
 
     def _refresh(self) -> None:
         """Ask for the pools anew; before there is anybody to ask, they will be asked for anyway."""
@@ -181,47 +193,6 @@ class _Instance:
         self._hung = not preparer.close(_CLAIM_GRACE)
         if self._hung:
             _log.warning("claims are still being worked on; their calls have been given up")
-
-    def _read_options(self) -> None:
-        try:
-            fresh = config.parse(self._arguments, self._profiles)
-        except InvalidValue as error:
-            _log.error("settings were not read again, the old ones stay", error=str(error))
-            return
-        if not isinstance(fresh, Settings):
-            return
-        if fresh.fixed_part() != self._settings.fixed_part():
-            _log.warning("a reload takes the profile's options only; restart for the others")
-        if fresh.profile != self._settings.profile:
-            return
-        self._options = fresh.options
-        _log.info("settings read again")
-
-    def _handle_signals(self) -> None:
-        def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's shape
-            self._stop = True
-
-        def reload(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - signal's shape
-            self._reload = True
-
-        # Every signal also writes a byte into the pipe that the main thread waits for.
-        signal.set_wakeup_fd(self._outbox, warn_on_full_buffer=False)
-        signal.signal(signal.SIGTERM, stop)
-        signal.signal(signal.SIGINT, stop)
-        signal.signal(signal.SIGHUP, reload)
-
-    def _thread(self, name: str, work: Callable[[], None]) -> threading.Thread:
-        def run() -> None:
-            try:
-                work()
-            except Exception:  # noqa: BLE001 - a bug: stop in order, the pod is restarted
-                _log.exception("a thread ended unexpectedly", thread=name)
-                self._failed = self._stop = True
-                os.write(self._outbox, b"\0")
-
-        thread = threading.Thread(target=run, name=name, daemon=True)
-        thread.start()
-        return thread
 
 
 class _Registry:
@@ -262,13 +233,13 @@ class _Health:
 
     def __init__(
         self,
-        settings: Settings,
+        place: OnNode,
         service: services.UnixServer,
         publication: Publication,
         registration: services.Registration,
         cdi_files: files.CdiFolder,
     ) -> None:
-        self._settings = settings
+        self._place = place
         self._service = service
         self._cdi_files = cdi_files
         self._publication = publication
@@ -286,12 +257,7 @@ class _Health:
 
     def ready(self) -> list[probes.Condition]:
         """Whether the kubelet knows us and the pools are published."""
-        s = self._settings
         registered = self._registration.registered.is_set()
-        publisher = self._publication.publisher
-        standby = publisher.standby
-        trouble = "" if standby else self._publication.trouble
-        published = "another instance publishes" if standby else "all pools are published"
         return [
             probes.Condition(
                 "Registered",
@@ -299,11 +265,8 @@ class _Health:
                 "the kubelet has registered this driver"
                 if registered
                 else f"the kubelet has not registered this driver: it must run and watch "
-                f"{s.registry_dir}, so --kubelet-root must be its --root-dir",
+                f"{self._place.registry_dir}, so --kubelet-root must be its --root-dir",
             ),
-            probes.Condition("Published", not trouble, trouble or published),
-            # What follows is for people: it never makes the driver unready.
-            probes.Condition("Cluster", True, publisher.version),
-            probes.Condition("Features", True, publisher.missing),
-            probes.Condition("NodeResources", True, publisher.accounting),
+            self._publication.published(),
+            *self._publication.remarks(),
         ]

@@ -14,16 +14,53 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import click
+from click.core import ParameterSource
 
 from dra_core import names
 from dra_core.errors import DraError, InvalidValue
 from dra_core.names import DriverName, NodeName, PodUID
+from dra_driver import flags
 from dra_driver.api import Profile
 from dra_service import settings
 
 PROGRAM: Final = "dra-driver"
 ENTRY_POINTS: Final = "dragoman.profiles"
 _OPTION_VARIABLE: Final = "DRA_DRIVER_OPTION"
+#: Settings that only one of the two kinds of instances has.
+_OF_A_NODE: Final = ("node_name", "kubelet_root", "cdi_dir")
+_OF_A_REPLICA: Final = ("leader_election", "lease_namespace", "lease_name", "identity")
+#: Where a setting that nobody remembers may come from.
+_SAID_BY: Final = {
+    ParameterSource.ENVIRONMENT: " (from the environment)",
+    ParameterSource.DEFAULT_MAP: " (from the settings file)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OnNode:
+    """Where an instance on a node lives.
+
+    ``plugin_dir`` is the driver's own folder, ``registry_dir`` the one in which the kubelet looks
+    for plugins.
+    """
+
+    name: NodeName
+    cdi_dir: Path
+    plugin_dir: Path
+    registry_dir: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """One of the instances of a publisher without a node.
+
+    ``identity`` None: to be made up. ``lease_name`` None: there is no other instance.
+    ``namespace`` is that of the Lease and of the pod, None if it is not known.
+    """
+
+    identity: str | None
+    namespace: str | None
+    lease_name: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +69,8 @@ class Settings:
 
     profile: str
     driver_name: DriverName
-    node_name: NodeName
+    place: OnNode | Replica
     kubeconfig: Path | None
-    kubelet_root: Path
-    cdi_dir: Path
     pod_uid: PodUID | None
     rescan_interval: float
     http_address: tuple[str, int] | None
@@ -45,16 +80,6 @@ class Settings:
     log_level: str
     log_format: str
     config: Path | None
-
-    @property
-    def plugin_dir(self) -> Path:
-        """The driver's own folder."""
-        return self.kubelet_root / "plugins" / self.driver_name
-
-    @property
-    def registry_dir(self) -> Path:
-        """Where the kubelet looks for plugins."""
-        return self.kubelet_root / "plugins_registry"
 
     def fixed_part(self) -> dict[str, object]:
         """All that a reload cannot change."""
@@ -137,99 +162,14 @@ def _command(profiles: Profiles) -> click.Command:
     def build(**values: Any) -> Settings:
         return _settings(profiles, **values)
 
-    folder = click.Path(path_type=Path)
-    parameters: list[click.Parameter] = [
-        click.Option(
-            ["--config"], type=folder, is_eager=True, callback=_read_file, help="YAML file."
-        ),
-        click.Option(
-            ["--profile"], default=profiles.default, show_default=True, help="Kind of devices."
-        ),
-        click.Option(["--node-name"], help="Name of this node's Node object.  [required]"),
-        click.Option(["--driver-name"], help="Name of the driver.  [default: the profile's]"),
-        click.Option(
-            ["--kubeconfig"],
-            type=folder,
-            help="Credentials.  [default: $KUBECONFIG, the pod's service account, ~/.kube/config]",
-        ),
-        click.Option(
-            ["--kubelet-root"],
-            type=folder,
-            default="/var/lib/kubelet",
-            show_default=True,
-            help="The kubelet's --root-dir; sockets are made below it.",
-        ),
-        click.Option(
-            ["--cdi-dir"],
-            type=folder,
-            default="/var/run/cdi",
-            show_default=True,
-            help="Folder of CDI files that the container runtime reads.",
-        ),
-        click.Option(
-            ["--pod-uid"],
-            help="UID of this pod: sockets get names of their own, so that two instances can serve "
-            "side by side during a rolling update (kubelet 1.33 or newer).",
-        ),
-        click.Option(
-            ["--option"],
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Option of the profile, see below; can be repeated.",
-        ),
-        click.Option(
-            ["--rescan-interval"],
-            type=settings.Number(min=0.1, max=86400.0),
-            default=60.0,
-            show_default=True,
-            metavar="SECONDS",
-            help="Ask the profile for its devices this often.",
-        ),
-        click.Option(
-            ["--generations"],
-            type=click.Choice(["as-needed", "strict"]),
-            default="as-needed",
-            show_default=True,
-            help="strict: every change of a pool is a new generation in all its slices, as the "
-            "API's text has it; as-needed: a change of one slice is one write.",
-        ),
-        click.Option(
-            ["--on-stop"],
-            type=click.Choice(["keep", "withdraw"]),
-            default="keep",
-            show_default=True,
-            help="withdraw: SIGTERM takes this node's slices out of the cluster before the driver "
-            "deregisters, to uninstall it; a restart or an update needs keep.",
-        ),
-        click.Option(
-            ["--http-address"],
-            metavar="HOST:PORT",
-            callback=settings.address,
-            help="Answer /healthz, /readyz and /metrics there, e.g. 0.0.0.0:8080 in a pod.  "
-            "[default: off]",
-        ),
-        click.Option(
-            ["--log-level"],
-            type=click.Choice(["debug", "info", "warning", "error"]),
-            default="info",
-            show_default=True,
-            help="Least important messages to log.",
-        ),
-        click.Option(
-            ["--log-format"],
-            type=click.Choice(["auto", "json", "text"]),
-            default="auto",
-            show_default=True,
-            help="auto: text on a terminal, JSON elsewhere.",
-        ),
-    ]
     command = _Help(
         profiles,
         name=PROGRAM,
-        params=parameters,
+        params=flags.parameters(profiles.default, _read_file),
         callback=build,
         help="Kubelet plugin for Dynamic Resource Allocation: publishes the devices of a node as "
-        "ResourceSlices and prepares claims for the kubelet.",
+        "ResourceSlices and prepares claims for the kubelet. With --no-node it only publishes, "
+        "devices of the whole cluster.",
         context_settings=settings.context_settings("DRA_DRIVER"),
     )
     return settings.with_version(command, PROGRAM)
@@ -261,37 +201,95 @@ def _settings(
     profiles: Profiles,
     *,
     profile: str,
-    node_name: str | None,
     driver_name: str | None,
     pod_uid: str | None,
     option: Sequence[str],
+    no_node: bool,
     **others: Any,
 ) -> Settings:
     chosen = profiles.get(profile)
-    if not node_name:
-        raise InvalidValue(
-            "the node name is missing: give --node-name or DRA_DRIVER_NODE_NAME "
-            "(in a DaemonSet from spec.nodeName)"
-        )
+    driver = names.check_driver_name(driver_name or chosen.DRIVER_NAME)
+    of_node = {name: others.pop(name) for name in _OF_A_NODE}
+    of_replica = {name: others.pop(name) for name in _OF_A_REPLICA}
+    _check_kind(no_node=no_node)
+    place = _replica(driver, **of_replica) if no_node else _on_node(driver, **of_node)
     from_file: dict[str, str] = click.get_current_context().obj or {}
     from_environment = _pairs(os.environ.get(_OPTION_VARIABLE, "").split())
     options = _options(profile, chosen, from_file | from_environment | _pairs(option))
     uid = PodUID(names.check_uid("pod UID", pod_uid)) if pod_uid else None
-    for name in ("kubelet_root", "cdi_dir"):
-        path = others[name] = others[name].absolute()
-        try:
-            str(path).encode()
-        except UnicodeEncodeError as error:
-            flag = f"--{name.replace('_', '-')}"
-            raise InvalidValue(f"{flag} {str(path)!r} is not UTF-8; choose another path") from error
     return Settings(
         profile=profile,
-        driver_name=names.check_driver_name(driver_name or chosen.DRIVER_NAME),
-        node_name=names.check_node_name(node_name),
+        driver_name=driver,
+        place=place,
         pod_uid=uid,
         options=options,
         **others,
     )
+
+
+def _check_kind(*, no_node: bool) -> None:
+    """Settings of the other kind of instance are a mistake, not something to pass over."""
+    context = click.get_current_context()
+    for name in _OF_A_NODE if no_node else _OF_A_REPLICA:
+        source = context.get_parameter_source(name)
+        if source in (None, ParameterSource.DEFAULT):
+            continue
+        flag = f"--{name.replace('_', '-')}{_SAID_BY.get(source, '')}"
+        if no_node:
+            raise InvalidValue(
+                f"--no-node does not go with {flag}: an instance without a node has neither "
+                "kubelet nor containers; leave one of the two out"
+            )
+        raise InvalidValue(
+            f"{flag} is for instances without a node: give --no-node as well, or leave it out "
+            "(on a node a lock file says which instance publishes)"
+        )
+
+
+def _on_node(
+    driver: DriverName, *, node_name: str | None, kubelet_root: Path, cdi_dir: Path
+) -> OnNode:
+    if not node_name:
+        raise InvalidValue(
+            "the node name is missing: give --node-name or DRA_DRIVER_NODE_NAME "
+            "(in a DaemonSet from spec.nodeName), or --no-node to publish devices of no node"
+        )
+    root, cdi = (
+        _absolute(flag, path)
+        for flag, path in (("kubelet-root", kubelet_root), ("cdi-dir", cdi_dir))
+    )
+    return OnNode(
+        names.check_node_name(node_name), cdi, root / "plugins" / driver, root / "plugins_registry"
+    )
+
+
+def _absolute(flag: str, path: Path) -> Path:
+    full = path.absolute()
+    try:
+        str(full).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(f"--{flag} {str(full)!r} is not UTF-8; choose another path") from error
+    return full
+
+
+def _replica(
+    driver: DriverName,
+    *,
+    leader_election: bool,
+    lease_namespace: str | None,
+    lease_name: str | None,
+    identity: str | None,
+) -> Replica:
+    if leader_election and not lease_namespace:
+        raise InvalidValue(
+            "the namespace of the Lease is missing: give --lease-namespace or "
+            "DRA_DRIVER_LEASE_NAMESPACE (in a Deployment from metadata.namespace), or "
+            "--no-leader-election if there is never a second instance"
+        )
+    if lease_namespace:
+        names.check_dns_label("--lease-namespace", lease_namespace)
+    lease = names.check_dns_subdomain("--lease-name", lease_name or f"{driver}-publisher")
+    return Replica(identity or None, lease_namespace or None, lease if leader_election else None)
 
 
 def _pairs(items: Sequence[str]) -> dict[str, str]:

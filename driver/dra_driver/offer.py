@@ -43,7 +43,7 @@ class Offer:
     def __init__(
         self,
         driver: DriverName,
-        node: NodeName,
+        node: NodeName | None,
         *,
         in_use: Callable[[], Collection[str]],
         measures: Measures,
@@ -86,10 +86,11 @@ class Offer:
         self._pools = pools
 
     def report(self, subject: str, event: str, error: str) -> None:
-        """Log an error about ``subject`` once, until it is another."""
-        if self._reported.get(subject) != error:
+        """Log an error about ``subject`` once, until it is another; "" says that there is none."""
+        if self._reported.get(subject, "") != error:
             self._reported[subject] = error
-            _log.error(event, subject=subject, error=error)
+            if error:
+                _log.error(event, subject=subject, error=error)
 
     def _sound(self, pool: Pool) -> Pool:
         """The pool without the devices that the API server would refuse, or has refused."""

@@ -36,6 +36,10 @@ class TooSoon(Exception):
         self.others = others
 
 
+class NotOurTurn(Exception):
+    """Another instance publishes now: nothing more is written."""
+
+
 class Patience:
     """Someone who undoes what we write, again and again, gets an answer less and less often."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dra_core.model.claims import Claim, ClaimReference
+from dra_core.model.claims import Claim, ClaimReference, DeviceStatus
 from dra_core.names import ClaimUID
 
 
@@ -18,6 +18,16 @@ class ClaimReader(Protocol):
         """The claim with this namespace and name; the caller compares the UID.
 
         Raises :class:`~dra_core.errors.ApiError`.
+        """
+
+
+class ClaimConditions(ClaimReader, Protocol):
+    """Writes conditions of devices into claims."""
+
+    def apply(self, claim: Claim, of: Sequence[str], entries: Sequence[DeviceStatus]) -> None:
+        """Server-side apply, if the claim is as it was read; ApiConflict if not.
+
+        ``of`` names what is applied for itself: a device and a condition.
         """
 
 
@@ -52,15 +62,19 @@ class Scope(enum.Enum):
 
     #: Those with this node's name.
     NODE = "node"
-    #: Those without a node's name that belong to this node's publisher (owner: the Node).
+    #: Those without a node's name that belong to this publisher: on a node those that its Node
+    #: owns, without a node those that no Node owns.
     SHARED = "shared"
 
 
 class SliceApi(Protocol):
-    """The ResourceSlices of this driver on this node. Raises :class:`~dra_core.errors.ApiError`."""
+    """The ResourceSlices of this publisher. Raises :class:`~dra_core.errors.ApiError`."""
 
-    def owner(self) -> dict[str, Any]:
-        """Owner reference to the Node, so that the slices go when it goes."""
+    def owner(self) -> dict[str, Any] | None:
+        """Owner reference to the Node, so that the slices go when it goes; None without a node."""
+
+    def pools_of_nodes(self) -> Mapping[str, str]:
+        """Pools of this driver that nodes publish, by name, with a slice of each."""
 
     def minor_version(self) -> int:
         """The server is Kubernetes 1.this."""
@@ -87,8 +101,11 @@ class SliceApi(Protocol):
 class Notices(Protocol):
     """Tells people what they should know, beside the log."""
 
-    def warn(self, owner: Mapping[str, Any], reason: str, note: str) -> None:
-        """A Warning about ``owner``, the Node. Does not wait, does not fail."""
+    def warn(self, owner: Mapping[str, Any] | None, reason: str, note: str) -> None:
+        """A Warning about ``owner``, the Node; without one about the pod, if that is known.
+
+        Does not wait, does not fail.
+        """
 
 
 class Measures(Protocol):

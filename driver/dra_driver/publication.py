@@ -3,63 +3,76 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Collection
 from typing import Final
 
 import structlog
 
-from dra_driver.adapters import files, kube, kube_slices, metrics
-from dra_driver.api import Driver
+from dra_core.names import NodeName
+from dra_driver.adapters import kube, kube_slices
+from dra_driver.api import PoolSource
 from dra_driver.config import Settings
 from dra_driver.discovery import Discovery
 from dra_driver.offer import Offer
 from dra_driver.ports import Scope
 from dra_driver.publisher import Publisher
 from dra_driver.slice_watch import SliceWatch
+from dra_driver.turns import Turn
+from dra_service import probes
+from dra_service.metrics import Registry
 
 _log = structlog.get_logger(__name__)
 
 #: Seconds for the publishing thread to end, and for the slices to be withdrawn.
 _GRACE: Final = 5.0
 _WITHDRAW: Final = 10.0
-#: Seconds between withdrawing and deregistering, for pods that were scheduled just before.
-_AFTER_WITHDRAWING: Final = 3.0
 
 Thread = Callable[[str, Callable[[], None]], threading.Thread]
 
 
 class Publication:
-    """Publishes what ``driver`` has, once it is this instance's turn."""
+    """Publishes what ``source`` has, once it is this instance's turn.
+
+    Without a ``node`` what is published belongs to none; ``in_use`` names devices that claims on
+    the node use.
+    """
 
     def __init__(
         self,
         settings: Settings,
-        driver: Driver,
+        node: NodeName | None,
+        source: PoolSource,
         api: kube.KubeApi,
-        cdi_files: files.CdiFolder,
+        *,
+        turn: Turn,
         thread: Thread,
+        events: kube_slices.KubeEvents,
+        measures: Registry,
+        in_use: Callable[[], Collection[str]] = tuple,
     ) -> None:
         s = settings
         self._thread = thread
-        self.measures = metrics.registry()
-        self._events = kube_slices.KubeEvents(api, s.driver_name, s.pod_uid or s.node_name)
-        slices = kube_slices.KubeSlices(api, s.driver_name, s.node_name)
-        offer = Offer(s.driver_name, s.node_name, in_use=cdi_files.devices, measures=self.measures)
+        self._events = events
+        self._turn = turn
+        slices = kube_slices.KubeSlices(api, s.driver_name, node)
+        offer = Offer(s.driver_name, node, in_use=in_use, measures=measures)
         self.publisher = Publisher(
             s.driver_name,
-            s.node_name,
+            node,
             slices,
             offer,
-            notices=self._events,
-            measures=self.measures,
+            notices=events,
+            measures=measures,
             strict=s.generations == "strict",
+            turn=turn.mine,
             shared=self._watch_shared,
         )
         take = self.publisher.take
-        self._discovery = Discovery(driver.pools, take, rescan=s.rescan_interval)
-        self._watches = {scope: SliceWatch(slices, scope, take) for scope in Scope}
-        self._turn = _Turn(s.plugin_dir / "publisher.lock")
+        self._discovery = Discovery(source.pools, take, rescan=s.rescan_interval)
+        scopes = Scope if node else (Scope.SHARED,)
+        self._watches = {scope: SliceWatch(slices, scope, take) for scope in scopes}
+        if node is None:
+            self._watch_shared()
         self._publishing: threading.Thread | None = None
 
     def start(self) -> None:
@@ -71,13 +84,8 @@ class Publication:
         self._thread("discovery", self._discovery.run)
 
     def _publish(self) -> None:
-        publisher = self.publisher
-        publisher.standby = not self._turn.take(wait=False)
-        if publisher.standby:
-            _log.info("another instance publishes; this one takes over when it ends")
-            self._turn.take(wait=True)
-            publisher.standby = False
-        publisher.run()
+        self._turn.settle()
+        self.publisher.run()
 
     def _watch_shared(self) -> None:
         self._watches[Scope.SHARED].want()
@@ -91,16 +99,34 @@ class Publication:
         """Why the pools are not published as they should be; empty if they are."""
         return self._discovery.trouble or self.publisher.trouble
 
-    def withdraw(self) -> None:
-        """Take the slices out of the cluster, so that nothing more is allocated from this node."""
+    def published(self) -> probes.Condition:
+        """Whether all pools are published, by this instance or another one."""
+        standby = self.publisher.standby
+        trouble = "" if standby else self.trouble
+        right = "another instance publishes" if standby else "all pools are published"
+        return probes.Condition("Published", not trouble, trouble or right)
+
+    def remarks(self) -> list[probes.Condition]:
+        """For people: they never make an instance unready."""
+        publisher = self.publisher
+        return [
+            probes.Condition("Cluster", True, publisher.version),
+            probes.Condition("Features", True, publisher.missing),
+            probes.Condition("NodeResources", True, publisher.accounting),
+        ]
+
+    def withdraw(self) -> bool:
+        """Take the slices out of the cluster, so that nothing more of them is allocated.
+
+        False if they are not ours to take away.
+        """
         if self.publisher.standby:
-            return  # they are the other instance's
+            return False  # they are the other instance's
         _log.info("withdrawing all slices before the driver stops for good")
         self.publisher.withdraw()
         if not self.publisher.withdrawn.wait(_WITHDRAW):
             _log.error("the slices could not be withdrawn in time", seconds=_WITHDRAW)
-        # Pods may have been scheduled a moment ago: the kubelet still finds a driver for them.
-        threading.Event().wait(_AFTER_WITHDRAWING)
+        return True
 
     def stop(self) -> None:
         """End; the slices stay."""
@@ -108,24 +134,7 @@ class Publication:
         for watch in self._watches.values():
             watch.stop()
         self.publisher.stop()
+        self._turn.stop()
         if self._publishing is not None:
             self._publishing.join(_GRACE)
         self._turn.end()
-
-
-class _Turn:
-    """Which of the instances on a node publishes: two that want different things would fight."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor: int | None = None
-
-    def take(self, *, wait: bool) -> bool:
-        """Whether it is our turn; with ``wait`` only once it is."""
-        self._descriptor = files.lock(self._path, wait=wait)
-        return self._descriptor is not None
-
-    def end(self) -> None:
-        """Let the next one publish."""
-        if self._descriptor is not None:
-            files.unlock(self._path, self._descriptor)

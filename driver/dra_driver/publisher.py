@@ -1,4 +1,4 @@
-"""Keeps the ResourceSlices of this driver on this node as the driver wants them.
+"""Keeps the ResourceSlices of this driver, on this node or of no node, as the driver wants them.
 
 One thread owns what is published. It wakes when the driver's devices may have changed, when someone
 else touched our slices (the watch), when a retry is due, and for a periodic rescan; it then
@@ -8,6 +8,9 @@ Between the driver's pools and the plan stand, in this order: devices that the A
 left out and named; a device that vanished but is in use stays, tainted; node-allocatable resources
 get the shape of the server's version; features that the server does not have are taken out
 (:mod:`dra_driver.capabilities`).
+
+Of several instances one at a time publishes; the others look from time to time whether it is their
+turn, and know by their watches what is there.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ from dra_core.names import DriverName, NodeName, PoolName
 from dra_driver.capabilities import Capabilities, shown
 from dra_driver.discovery import Found
 from dra_driver.offer import Offer
-from dra_driver.pacing import SETTLE, Pace, Patience, TooSoon, WriteLimit, backoff
+from dra_driver.pacing import SETTLE, NotOurTurn, Pace, Patience, TooSoon, WriteLimit, backoff
+from dra_driver.pool_names import PoolNames
 from dra_driver.ports import Changed, Measures, Notices, Scope, SliceApi
 from dra_driver.slice_store import SliceStore
 from dra_driver.slice_watch import Relisted
@@ -37,6 +41,8 @@ from dra_driver.slice_writer import SliceWriter
 _log = structlog.get_logger(__name__)
 
 _LONG: Final = 3600.0
+#: Seconds between looks whether it is our turn.
+_TURN: Final = 0.5
 #: Plans for a pool in one go: a feature found missing leads to another one, and there are nine.
 _PLANS: Final = 10
 
@@ -49,18 +55,23 @@ Message = Relisted | Changed | Found | _Stop
 
 
 class Publisher:
-    """Publishes the pools of one driver on one node."""
+    """Publishes the pools of one driver on one node, or without a ``node``.
+
+    ``turn`` says, at any moment, whether this instance is the one that may write. ``shared`` is
+    called when there are pools without a node's name.
+    """
 
     def __init__(
         self,
         driver: DriverName,
-        node: NodeName,
+        node: NodeName | None,
         api: SliceApi,
         offer: Offer,
         *,
         notices: Notices,
         measures: Measures,
         strict: bool = False,
+        turn: Callable[[], bool] = lambda: True,
         shared: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -69,10 +80,13 @@ class Publisher:
         self._notices = notices
         self._measures = measures
         self._strict = strict
+        self._turn = turn
         self._shared = shared
         self._clock = clock
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-        self._store = SliceStore()
+        scopes = tuple(Scope) if node else (Scope.SHARED,)
+        self._store = SliceStore(scopes)
+        self._names = None if node else PoolNames(api.pools_of_nodes, offer.report, clock)
         self._generations: dict[PoolName, int] = {}
         self._times: dict[PoolName, taint_times.Times] = {}
         self._failures = 0
@@ -84,6 +98,8 @@ class Publisher:
             node,
             api,
             self._store,
+            scopes=scopes,
+            turn=turn,
             limit=limit,
             measures=measures,
             unreadable=offer.report,
@@ -94,7 +110,7 @@ class Publisher:
         self.capabilities = Capabilities(clock, self._warn)
         #: Whether nothing of ours is in the cluster any more, after :meth:`withdraw`.
         self.withdrawn = threading.Event()
-        #: Whether another instance of the driver publishes on this node.
+        #: Whether another instance of the driver publishes.
         self.standby = False
 
     # -- from other threads ----------------------------------------------------------------------
@@ -106,7 +122,8 @@ class Publisher:
     @property
     def trouble(self) -> str:
         """Why the pools are not published as they should be; empty if they are."""
-        return "; ".join(part for part in (self._offer.trouble, self._trouble) if part)
+        names = self._names.trouble if self._names else ""
+        return "; ".join(part for part in (self._offer.trouble, names, self._trouble) if part)
 
     @property
     def missing(self) -> str:
@@ -134,7 +151,7 @@ class Publisher:
         self._inbox.put(_Stop())
 
     def withdraw(self) -> None:
-        """Remove all slices, for good: nothing is allocated from this node any more."""
+        """Remove all slices, for good: nothing of them is allocated any more."""
         self._withdrawing = True
         self._inbox.put(Found())
 
@@ -175,6 +192,8 @@ class Publisher:
 
     def _converge(self) -> float | None:
         """Write what is missing; in how many seconds to try again, None if it is done."""
+        if not self._is_our_turn():
+            return _TURN
         if not self._store.complete:
             self._trouble = "the slices in the cluster have not been listed yet, see the log"
             return None  # the first list wakes us
@@ -188,12 +207,24 @@ class Publisher:
         try:
             self._offer.meet(self._api.minor_version)
             pools = self._offer.pools(self._published())
+            if self._names:
+                pools = self._names.free(pools)
         except DraError as error:
             return self._failed([error])
         if any(scope is Scope.SHARED for scope in map(_scope, pools)):
             self._shared()
         pools.sort(key=lambda pool: pool.name != self._pace.first)
         return self._attempt([*map(self._publishing, pools), lambda: self._remove_others(pools)])
+
+    def _is_our_turn(self) -> bool:
+        waited, self.standby = self.standby, not self._turn()
+        if self.standby:
+            self._trouble = ""
+            if not waited:
+                _log.info("another instance publishes; this one takes over when it ends")
+        elif waited:
+            _log.info("this instance publishes now")
+        return not self.standby
 
     def _attempt(self, work: Sequence[Callable[[], None]]) -> float | None:
         errors: list[Exception] = []
@@ -207,6 +238,8 @@ class Publisher:
                 later = min(later, pause.seconds)
                 if pause.others:
                     break
+            except NotOurTurn:
+                return 0.0  # which says so
             except DraError as error:
                 errors.append(error)
             except Exception as error:  # noqa: BLE001 - claims must be served all the same

@@ -6,7 +6,7 @@ and a slice that we deleted and the watch still shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from dra_driver.ports import Changed, Scope
@@ -15,9 +15,10 @@ Item = dict[str, Any]
 
 
 class SliceStore:
-    """Slices by name. Used by one thread."""
+    """Slices by name, of ``scopes``. Used by one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, scopes: Collection[Scope] = tuple(Scope)) -> None:
+        self._scopes = frozenset(scopes)
         self._items: dict[str, Item] = {}
         self._listed: set[Scope] = set()
         self._deleted: set[str] = set()  # UIDs we deleted and the watch has not confirmed
@@ -25,7 +26,7 @@ class SliceStore:
     @property
     def complete(self) -> bool:
         """Whether every scope has been listed."""
-        return self._listed == set(Scope)
+        return self._listed == self._scopes
 
     def items(self) -> list[Item]:
         """All of them."""

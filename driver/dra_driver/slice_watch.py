@@ -27,8 +27,8 @@ class Relisted:
 class SliceWatch:
     """Tells ``take`` of every list and every change.
 
-    Slices without a node's name are watched only once there are such pools (``wanted``): most
-    drivers have none, and all nodes would watch all slices of the driver.
+    On a node, slices without a node's name are watched only once there are such pools
+    (:meth:`want`): most drivers have none, and all nodes would watch all slices of the driver.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ ever. What came back as it was sent is not read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from dra_core.errors import ApiConflict, ApiNotFound, InvalidObject
 from dra_core.model.slices import PublishedSlice
 from dra_core.names import DriverName, NodeName, PoolName
 from dra_core.wire.dropped import dropped_fields
-from dra_driver.pacing import WriteLimit
+from dra_driver.pacing import NotOurTurn, WriteLimit
 from dra_driver.ports import Measures, Scope, SliceApi
 from dra_driver.slice_store import SliceStore
 
@@ -39,10 +39,12 @@ class SliceWriter:
     def __init__(
         self,
         driver: DriverName,
-        node: NodeName,
+        node: NodeName | None,
         api: SliceApi,
         store: SliceStore,
         *,
+        scopes: Collection[Scope],
+        turn: Callable[[], bool],
         limit: WriteLimit,
         measures: Measures,
         unreadable: Callable[[str, str, str], None],
@@ -51,6 +53,8 @@ class SliceWriter:
         self._node = node
         self._api = api
         self._store = store
+        self._scopes = scopes
+        self._turn = turn
         self._limit = limit
         self._measures = measures
         self._unreadable = unreadable
@@ -58,22 +62,30 @@ class SliceWriter:
         self._known: dict[str, tuple[object, PublishedSlice]] = {}  # a spec, and what it says
         self._taken: dict[tuple[PoolName, int], int] = {}
         self._owner: Mapping[str, Any] | None = None
+        self._owner_known = False
         self._dropped: set[str] = set()
 
     def forget_owner(self) -> None:
         """The Node may be another one under the same name."""
-        self._owner = None
+        self._owner_known = False
 
-    def owner(self) -> Mapping[str, Any]:
-        """The Node."""
-        if self._owner is None:
+    def owner(self) -> Mapping[str, Any] | None:
+        """The Node; None where there is none."""
+        if not self._owner_known:
             self._owner = self._api.owner()
+            self._owner_known = True
         return self._owner
+
+    def _may_write(self) -> None:
+        """Wait until another write may be made; raises NotOurTurn."""
+        self._limit.wait()
+        if not self._turn():
+            raise NotOurTurn
 
     def name(self, pool: PoolName, index: int) -> str:
         """Of the slice with this index; another one where somebody else has that."""
         attempt = self._taken.get((pool, index), 0)
-        return names.slice_name(index, self._node, self._driver, pool, attempt)
+        return names.slice_name(index, self._node or "", self._driver, pool, attempt)
 
     def read(self, item: Mapping[str, Any]) -> PublishedSlice:
         """The slice as the cluster has it."""
@@ -107,7 +119,7 @@ class SliceWriter:
 
     def try_out(self, wanted: PublishedSlice) -> PublishedSlice:
         """What the server would store; nothing is stored."""
-        self._limit.wait()
+        self._may_write()
         self._measures.add("writes_total", verb="try-out")
         return wire.published_slice(self._api.try_out(self._body(wanted)))
 
@@ -116,7 +128,7 @@ class SliceWriter:
         item = self._store.get(name)
         if item is None:
             return
-        self._limit.wait()
+        self._may_write()
         self._measures.add("writes_total", verb="delete")
         self._api.delete(name, item["metadata"]["uid"])
         self._store.deleted(name)
@@ -125,9 +137,9 @@ class SliceWriter:
     def store(self, write: publishing.Create | publishing.Update) -> PublishedSlice:
         """The slice as the server has stored it, the one that was sent if it came back as it is.
 
-        Raises ApiConflict if others were faster.
+        Raises ApiConflict if others were faster, NotOurTurn if another instance publishes now.
         """
-        self._limit.wait()
+        self._may_write()
         self._measures.add("writes_total", verb=type(write).__name__.lower())
         wanted = write.slice
         body = self._body(wanted)
@@ -178,5 +190,5 @@ class SliceWriter:
             raise ApiConflict(f"ResourceSlice {name!r} was changed by someone else") from None
 
     def _relist(self) -> None:
-        for scope in Scope:
+        for scope in self._scopes:
             self._store.relist(scope, self._api.list(scope).items)

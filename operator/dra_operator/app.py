@@ -1,10 +1,10 @@
 """Composition root of the operator.
 
-Threads: watches (kopf), leadership, mode, rule conditions, comparison, attempts (a pool), probes,
-and the main one, which runs what is due. Start: settings, credentials, then all of them; nothing is
-evicted before all objects have been read once, this instance leads, and the mode is decided. Stop
-(SIGTERM, SIGINT): no new attempts, the running ones end, the Lease is released, so that another
-instance takes over at once.
+Threads: watches (kopf), leadership, mode, rule conditions, comparison, attempts (a pool and one for
+each attacher), probes, and the main one, which runs what is due. Start: settings, credentials, then
+all of them; nothing is evicted or attached before all objects have been read once and this instance
+leads, and nothing is evicted before the mode is decided. Stop (SIGTERM, SIGINT): no new attempts,
+the running ones end, the Lease is released, so that another instance takes over at once.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from typing import Final, cast
 import structlog
 
 from dra_core.errors import DraError, InvalidValue, StorageError
+from dra_core.names import DriverName
 from dra_core.taints import Reading
-from dra_operator import config, modes
+from dra_operator import attachers, binding, config, modes
 from dra_operator.adapters import (
     comparison,
     inventory,
     kube,
+    kube_claims,
     kube_objects,
     kube_rules,
     metrics,
@@ -37,12 +39,12 @@ from dra_operator.adapters import (
 from dra_operator.cluster import CLAIMS, PODS, RULES, Cluster
 from dra_operator.config import Settings
 from dra_operator.evictions import Evictions, Limits, World
-from dra_operator.handlers import Intake
-from dra_operator.leadership import Leadership
+from dra_operator.handlers import Intake, Several
 from dra_operator.modes import Choice, Detection
 from dra_operator.ports import Mode
 from dra_operator.rule_reports import RuleReports
-from dra_service import logs, probes
+from dra_service import leases, logs, probes
+from dra_service.leadership import Leadership
 
 _log = structlog.get_logger(__name__)
 
@@ -102,8 +104,9 @@ class _Instance:
         self._turned_at = time.monotonic()
         self._measures = metrics.registry()
         self._pool = ThreadPoolExecutor(_ATTEMPTS, "attempt")
+        self._pools: dict[DriverName, ThreadPoolExecutor] = {}
         api = kube.KubeApi.connect(s.kubeconfig)
-        lease = kube_objects.KubeLease(api, s.lease_namespace, s.lease_name)
+        lease = leases.KubeLease(api, s.lease_namespace, s.lease_name)
         self._leadership = Leadership(
             lease, s.identity, self._measures, time.monotonic, self._wake.set
         )
@@ -128,7 +131,9 @@ class _Instance:
                 wake=self._wake.set,
                 doubt=self._doubt.set,
             ),
-            Limits(s.pods_per_second, s.pool_share, s.hold_share, s.delete_after),
+            Limits(
+                s.pods_per_second, s.pool_share, s.hold_share, s.delete_after, s.report_unstarted
+            ),
         )
         self._reports = RuleReports(
             self._evictions,
@@ -137,9 +142,33 @@ class _Instance:
             self._measures,
             self._choice,
         )
-        self._intake = Intake(self._evictions)
+        self._bindings = self._binding(api)
+        self._view = Several(self._evictions, self._bindings)
+        self._intake = Intake(self._view)
         self._watches = watches.Watches(
             api, self._inventory, self._intake, self._measures, s.namespaces
+        )
+
+    def _binding(self, api: kube.KubeApi) -> binding.Bindings:
+        """Each driver has threads of its own, so that one that hangs delays no other."""
+        s = self._settings
+        chosen = attachers.load(s.attachers, s.attacher_options)
+        self._pools = {d: ThreadPoolExecutor(_ATTEMPTS, f"attach {d}") for d in chosen}
+        return binding.Bindings(
+            chosen,
+            binding.World(
+                claims=kube_claims.KubeClaimStatus(api, self._path),
+                holds=kube_claims.KubeHolds(api, self._path),
+                notices=kube_claims.KubeClaimNotices(api, s.identity),
+                measures=self._measures,
+                clock=_Clock(),
+                start=self._start_for,
+                allowed=self._allowed,
+                wake=self._wake.set,
+            ),
+            binding.Limits(deadline=s.attach_deadline),
+            kube_claims.cluster_id(api) if chosen else "",
+            s.namespaces,
         )
 
     def run(self) -> int:
@@ -164,7 +193,8 @@ class _Instance:
             self._thread("comparison", self._compare)
             self._turn()
             self._watches.stop()
-            self._pool.shutdown(wait=True, cancel_futures=True)
+            for pool in (self._pool, *self._pools.values()):
+                pool.shutdown(wait=True, cancel_futures=True)
             self._leadership.release()
             watching.join(20.0)
         _log.info("stopped")
@@ -175,7 +205,9 @@ class _Instance:
         while not (self._asked or self._stop.is_set()):
             self._wake.clear()
             self._turned_at = time.monotonic()
-            pause = self._evictions.run_due() if self._watches.status.complete else _TURN
+            pause = _TURN
+            if self._watches.status.complete:
+                pause = min(self._evictions.run_due(), self._bindings.run_due())
             self._wake.wait(min(pause, _TURN))
         self._stop.set()
 
@@ -193,6 +225,10 @@ class _Instance:
     def _start(self, work: Callable[[], None]) -> None:
         if not self._stop.is_set():
             self._pool.submit(self._guarded, "attempt", work)
+
+    def _start_for(self, driver: DriverName, work: Callable[[], None]) -> None:
+        if not self._stop.is_set():
+            self._pools[driver].submit(self._guarded, "attach", work)
 
     def _lead(self) -> None:
         while not self._stop.is_set():
@@ -227,7 +263,7 @@ class _Instance:
             self._doubt.clear()
             again.clear()
             comparison.Comparison(
-                self._inventory, self._evictions, self._watches.status, self._measures
+                self._inventory, self._view, self._watches.status, self._measures
             ).run()
             until = time.monotonic() + self._settings.compare_interval
 

@@ -207,14 +207,19 @@ class Cluster:
         ]
         return found
 
-    def pods_in(self, pool: Pool) -> int:
-        """How many pods on nodes use devices of the pool."""
-        users = self._using(pool, lambda _: True)
-        return sum(1 for uid in users if self.pods[uid].node and not self.pods[uid].finished)
+    def pods_in(self, pool: Pool) -> tuple[int, Pods]:
+        """How many pods on nodes use devices of the pool, and which of them are being deleted."""
+        pods = (self.pods[uid] for uid in self._using(pool, lambda _: True))
+        found = [pod for pod in pods if pod.node and not pod.finished]
+        return len(found), frozenset(pod.uid for pod in found if pod.deleting)
 
     def claim(self, namespace: str, name: str) -> ClaimInUse | None:
         """A claim by its name."""
         return self._named(namespace, name)
+
+    def published(self, pool: Pool) -> bool:
+        """Whether there is any slice of the pool."""
+        return pool in self._slices_of
 
     def rules(self) -> list[DeviceTaintRule]:
         """All rules."""

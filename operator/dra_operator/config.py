@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,8 +36,12 @@ class Settings:
     pool_share: float
     hold_share: float
     delete_after: float | None
+    report_unstarted: float
     empty_effect: str
     compare_interval: float
+    attachers: Mapping[str, str]
+    attacher_options: Mapping[str, Mapping[str, str]]
+    attach_deadline: float
     kubeconfig: Path | None
     http_address: tuple[str, int] | None
     leader_election: bool
@@ -47,6 +51,10 @@ class Settings:
     log_level: str
     log_format: str
     config: Path | None
+
+
+#: Settings that can be lists in the file.
+_LISTS: Final = ("namespace", "attacher", "attacher-option")
 
 
 def parse(arguments: Sequence[str]) -> Settings | int:
@@ -104,6 +112,15 @@ def _parameters() -> list[click.Parameter]:
             help="Delete a pod whose eviction has not been allowed so long after it was to go, "
             "whatever its PodDisruptionBudget says.  [default: never]",
         ),
+        click.Option(
+            ["--report-unstarted"],
+            type=settings.Number(min=0.0, max=86400.0),
+            default=120.0,
+            show_default=True,
+            metavar=_SECONDS,
+            help="Write an Event about a pod that has been starting for so long and whose devices "
+            "nobody publishes any more: its driver is not there. 0 is never.",
+        ),
         _choice(
             "--empty-effect",
             ("matches-all", "in-tree"),
@@ -118,6 +135,7 @@ def _parameters() -> list[click.Parameter]:
             metavar=_SECONDS,
             help="Compare what is in memory with the API server this often.",
         ),
+        *_attacher_parameters(),
         click.Option(
             ["--kubeconfig"],
             type=path,
@@ -132,6 +150,33 @@ def _parameters() -> list[click.Parameter]:
         *_lease_parameters(),
         _choice("--log-level", ("info", "debug", "warning", "error"), "Least important messages."),
         _choice("--log-format", ("auto", "json", "text"), "auto: text on a terminal, else JSON."),
+    ]
+
+
+def _attacher_parameters() -> list[click.Parameter]:
+    return [
+        click.Option(
+            ["--attacher", "attachers"],
+            multiple=True,
+            metavar="DRIVER=NAME",
+            help="Attach the devices of this driver with the attacher of this name; can be "
+            "repeated.  [default: none]",
+        ),
+        click.Option(
+            ["--attacher-option", "attacher_options"],
+            multiple=True,
+            metavar="DRIVER:KEY=VALUE",
+            help="An option of the attacher of this driver; can be repeated.",
+        ),
+        click.Option(
+            ["--attach-deadline"],
+            type=settings.Number(min=1.0, max=86400.0),
+            default=540.0,
+            show_default=True,
+            metavar=_SECONDS,
+            help="A device that is not attached so long after its allocation has failed; less than "
+            "the scheduler's bindingTimeout.",
+        ),
     ]
 
 
@@ -173,7 +218,8 @@ def _command() -> click.Command:
         name=PROGRAM,
         params=_parameters(),
         callback=_settings,
-        help="Evicts the pods of tainted devices, gently and in order.",
+        help="Evicts the pods of tainted devices, gently and in order; attaches devices for pods "
+        "that wait for them.",
         epilog="Every flag can stand in the environment (--pool-share: DRA_OPERATOR_POOL_SHARE) "
         "and in the YAML file of --config (pool-share: 0.1). Flags win over the environment, that "
         "over the file.",
@@ -188,8 +234,30 @@ def _settings(**values: Any) -> Settings:
     names.check_dns_subdomain("--lease-name", values["lease_name"])
     values["mode"] = Mode(values["mode"])
     values["namespaces"] = tuple(dict.fromkeys(values["namespaces"]))
+    values["attachers"] = dict(_attacher(text) for text in values["attachers"])
+    options: dict[str, dict[str, str]] = {}
+    for text in values["attacher_options"]:
+        driver, key, value = _attacher_option(text)
+        options.setdefault(driver, {})[key] = value
+    values["attacher_options"] = options
     values["identity"] = values["identity"] or f"{socket.gethostname()}_{os.urandom(4).hex()}"
     return Settings(**values)
+
+
+def _attacher(text: str) -> tuple[str, str]:
+    driver, equals, name = text.partition("=")
+    if not equals or not name:
+        raise InvalidValue(f"--attacher {text!r} must be DRIVER=NAME")
+    names.check_driver_name(driver)
+    return driver, name
+
+
+def _attacher_option(text: str) -> tuple[str, str, str]:
+    driver, colon, rest = text.partition(":")
+    key, equals, value = rest.partition("=")
+    if not (driver and colon and key and equals):
+        raise InvalidValue(f"--attacher-option {text!r} must be DRIVER:KEY=VALUE")
+    return driver, key, value
 
 
 def _read_file(
@@ -206,7 +274,7 @@ def _read_file(
     known = {_key(p): p for p in ctx.command.params if p.name not in ("config", "version")}
     settings.check_known(path, data, known)
     for key, value in data.items():
-        if not isinstance(value, str | int | float | bool | None) and key != "namespace":
+        if not isinstance(value, str | int | float | bool | None) and key not in _LISTS:
             raise InvalidValue(f"settings file {path}: {key} must be one value, not {value!r}")
     ctx.default_map = {known[key].name: value for key, value in data.items()}
     return path

@@ -42,6 +42,7 @@ from dra_operator.ports import (
     TaintApi,
 )
 from dra_operator.progress import Progress
+from dra_operator.unprepared import Unprepared
 
 _log = structlog.get_logger(__name__)
 
@@ -63,6 +64,7 @@ class Limits:
     pool_share: float = 0.25
     hold_share: float = 0.5
     delete_after: float | None = None
+    report_unstarted: float = 120.0
     backoff: Backoff = field(default_factory=Backoff)
 
 
@@ -104,7 +106,10 @@ class Evictions:
         self._mode: Mode | None = None
         self._gone: Counter[str] = Counter()
         self._deallocations = Deallocations(cluster, world.notices, world.measures)
-        self._sizes: dict[Pool, tuple[float, int]] = {}
+        self._unprepared = Unprepared(
+            cluster, world.notices, world.measures, limits.report_unstarted
+        )
+        self._sizes: dict[Pool, tuple[float, int, frozenset[str]]] = {}
         self._measured_at = float("-inf")
 
     # -- what happens in the cluster
@@ -182,8 +187,8 @@ class Evictions:
         pool = plan.group[1]
         if pool in self._sizes:
             # Counting anew for each pod that goes would take a second for a pool of a thousand.
-            counted_at, size = self._sizes[pool]
-            self._sizes[pool] = counted_at, size - 1
+            counted_at, size, leaving = self._sizes[pool]
+            self._sizes[pool] = counted_at, size - 1, leaving - {plan.pod.uid}
 
     # -- what is done
 
@@ -283,8 +288,8 @@ class Evictions:
         pool = plan.group[1]
         known = self._sizes.get(pool)
         if known is None or tick >= known[0] + _FRESH:
-            known = self._sizes[pool] = tick, self._cluster.pods_in(pool)
-        return self._shares.room(plan.group, known[1])
+            known = self._sizes[pool] = tick, *self._cluster.pods_in(pool)
+        return self._shares.room(plan.group, known[1], known[2])
 
     # -- one attempt, in a thread of its own
 
@@ -381,6 +386,8 @@ class Evictions:
             return
         self._measured_at = tick
         self._deallocations.look(tick, self._world.start)
+        world = self._world
+        self._unprepared.look(world.clock.now(), telling=world.allowed(), start=world.start)
         count = dict.fromkeys(State, 0)
         for plan in self._agenda.plans.values():
             count[plan.state] += 1

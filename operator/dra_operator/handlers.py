@@ -42,6 +42,34 @@ class Sink(Protocol):
         """Objects that are gone."""
 
 
+class View(Sink, Protocol):
+    """A sink that knows what it holds."""
+
+    def known(self, kind: str) -> frozenset[str]:
+        """The UIDs of all objects of a kind."""
+
+
+class Several:
+    """One object for several views, each of which keeps of it what it needs."""
+
+    def __init__(self, *views: View) -> None:
+        self._views = views
+
+    def apply(self, item: Object) -> None:
+        """To each."""
+        for view in self._views:
+            view.apply(item)
+
+    def forget(self, kind: str, uids: Collection[str]) -> None:
+        """By each."""
+        for view in self._views:
+            view.forget(kind, uids)
+
+    def known(self, kind: str) -> frozenset[str]:
+        """By any."""
+        return frozenset().union(*(view.known(kind) for view in self._views))
+
+
 class Intake:
     """Takes events of one resource after the other; counts them, so that one can tell whether
     everything that there was has arrived.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import math
 from collections.abc import Hashable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 
@@ -40,9 +41,13 @@ class Shares:
     share: float
     _busy: dict[Hashable, set[str]] = field(default_factory=dict)
 
-    def room(self, key: Hashable, size: int) -> bool:
-        """Whether one more may start in a group of ``size`` pods, those on their way included."""
-        return len(self._busy.get(key, ())) < max(1, math.floor(self.share * size))
+    def room(self, key: Hashable, size: int, others: AbstractSet[str] = frozenset()) -> bool:
+        """Whether one more may start in a group of ``size`` pods, those on their way included.
+
+        ``others`` are on their way for whatever reason, also those that were entered here.
+        """
+        busy = len(others | self._busy.get(key, set()))
+        return busy < max(1, math.floor(self.share * size))
 
     def enter(self, key: Hashable, uid: str) -> None:
         """This pod is on its way out."""

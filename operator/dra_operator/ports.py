@@ -125,27 +125,3 @@ class Measures(Protocol):
 
 #: Runs work in another thread, or at once in a test.
 Start = Callable[[Callable[[], None]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseRecord:
-    """A Lease. ``renewed`` is compared with itself only: clocks of machines differ.
-
-    ``version`` is its resourceVersion.
-    """
-
-    holder: str
-    renewed: str
-    version: str
-    transitions: int = 0
-    acquired: str = ""
-
-
-class LeaseApi(Protocol):
-    """One Lease object."""
-
-    def read(self) -> LeaseRecord | None:
-        """None if there is none."""
-
-    def write(self, holder: str, last: LeaseRecord | None, seconds: int) -> LeaseRecord:
-        """Create it, or replace the ``last`` one; ApiConflict if somebody was faster."""

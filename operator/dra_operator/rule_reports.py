@@ -28,8 +28,9 @@ PERIOD: Final = 10.0
 PREVIEW: Final = 60.0
 #: Field manager of kube-controller-manager's evictor.
 IN_TREE: Final = "device-taint-eviction-controller"
-#: How names of rules begin that mode auto asks with.
-PROBES: Final = "dragoman-probe-"
+#: How names of our own rules begin, and of those that mode auto asks with.
+OURS: Final = "dragoman-"
+PROBES: Final = f"{OURS}probe-"
 
 
 class View(Protocol):
@@ -86,7 +87,7 @@ class RuleReports:
             self._last.clear()
             self._began = self._clock.now()
             return
-        rules = [rule for rule in self._view.rules() if not rule.metadata.name.startswith(PROBES)]
+        rules = [rule for rule in self._view.rules() if not rule.metadata.name.startswith(OURS)]
         gone = self._last.keys() - {rule.metadata.uid for rule in rules}
         for uid in gone:
             del self._last[uid]

@@ -50,9 +50,14 @@ FLAGS = {
     "--help",
     "--http-address",
     "--kubeconfig",
+    "--identity",
     "--kubelet-root",
+    "--leader-election",
+    "--lease-name",
+    "--lease-namespace",
     "--log-format",
     "--log-level",
+    "--no-node",
     "--node-name",
     "--on-stop",
     "--option",
@@ -99,8 +104,29 @@ def _broken_credentials(**changes: Any) -> Wrong:
     return _credentials(json.dumps(content | changes).encode())
 
 
+def _no_node(*arguments: str) -> Wrong:
+    return Wrong(["--no-node", *arguments], without=["--node-name", "--kubelet-root", "--cdi-dir"])
+
+
 WRONG: dict[str, Wrong] = {
     "no node name": Wrong(without=["--node-name"]),
+    "node settings without a node": Wrong(["--no-node"]),
+    "node settings without a node, from the environment": Wrong(
+        ["--no-node", "--lease-namespace=n"],
+        environment={"DRA_DRIVER_CDI_DIR": "/cdi"},
+        without=["--node-name", "--kubelet-root", "--cdi-dir"],
+    ),
+    "node settings without a node, from the file": Wrong(
+        ["--config=<tmp>/settings.yaml"],
+        files={"settings.yaml": b"no-node: true\nnode-name: n1\n"},
+        without=["--node-name", "--kubelet-root", "--cdi-dir"],
+    ),
+    "a Lease on a node": Wrong(["--lease-name=l"]),
+    "no leader election on a node": Wrong(["--no-leader-election"]),
+    "no node and no namespace": _no_node(),
+    "no node and a wrong namespace": _no_node("--lease-namespace=A_b"),
+    "no node and a wrong lease name": _no_node("--lease-namespace=n", "--lease-name=A_b"),
+    "no node for a profile that needs one": _no_node("--lease-namespace=n"),
     "node name in capitals": Wrong(["--node-name=Node_1"]),
     "driver name with underscore": Wrong(["--driver-name=gpu_driver"]),
     "driver name too long": Wrong([f"--driver-name={'a' * 64}"]),

@@ -14,6 +14,7 @@ import yaml
 
 from dra_core.errors import ApiError, ApiForbidden, ApiInvalid
 from dra_driver.adapters.kube import KubeApi
+from dra_testing import cluster_stand
 from dra_testing.cases import case
 from dra_testing.polling import until
 from testcluster.cluster import Cluster
@@ -29,6 +30,12 @@ FOLDERS = sorted(
     ]
 )
 SLICES = "/apis/resource.k8s.io/{}/resourceslices"
+PUBLISHER = "dragoman-cluster-publisher"
+PORTS = "ports.example.com"
+EXISTS = {"key": "example.com/fabric", "operator": "Exists"}
+#: What the policy of the publisher without a node says.
+OF_NO_NODE = "may write slices without nodeName only"
+OWNED = "may not write slices that a Node owns"
 
 
 def render(cluster: Cluster, folder: str) -> list[dict[str, Any]]:
@@ -51,7 +58,7 @@ def server(request: pytest.FixtureRequest) -> Cluster:
     name = {"1.37.2": "control_plane", "1.36.3": "control_plane_136"}[request.param]
     cluster: Cluster = request.getfixturevalue(name)
     assert cluster.version == request.param
-    for folder in ("base", "components/operator"):
+    for folder in ("base", "components/operator", "components/cluster-publisher"):
         cluster.kubectl("apply", "-f", str(MANIFESTS / folder / "namespace.yaml"))
     return cluster
 
@@ -163,6 +170,35 @@ def test_the_operator_has_the_rights_of_its_allow_list(control_plane: Cluster) -
     assert (others["verbs"], others["resourceNames"]) == (["get", "update"], ["dragoman-operator"])
 
 
+@case("BIND-03")
+def test_who_may_set_conditions_of_which_devices(control_plane: Cluster) -> None:
+    items = render(control_plane, "overlays/operator-attaching")
+    role = find(items, "ClusterRole", "dragoman-operator-attaching")
+    assert rights_with_names(role) == {
+        "core/namespaces:get of kube-system",
+        "resource.k8s.io/resourceclaims/driver:arbitrary-node:patch of fabric.example.com",
+        "resource.k8s.io/resourceclaims/status:patch",
+        "resource.k8s.io/resourceclaims:get",
+    }
+    text = (MANIFESTS / "components" / "driver-conditions" / "rbac.yaml").read_text()
+    role = find(list(yaml.safe_load_all(text)), "ClusterRole", "dragoman-driver-conditions")
+    assert rights_with_names(role) == {
+        "resource.k8s.io/resourceclaims/driver:associated-node:patch of fabric.example.com",
+        "resource.k8s.io/resourceclaims/status:patch",
+    }
+
+
+def rights_with_names(role: dict[str, Any]) -> set[str]:
+    return {
+        f"{group or 'core'}/{resource}:{verb}"
+        + "".join(f" of {name}" for name in rule.get("resourceNames") or [])
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
 def test_the_operator_needs_no_privilege_and_finds_out_whether_to_evict(
     control_plane: Cluster,
 ) -> None:
@@ -256,6 +292,141 @@ def test_the_driver_writes_slices_of_its_own_node_and_driver_only(
     unbound = KubeApi.connect(account("dragoman-system", "dragoman-driver"))
     with pytest.raises(ApiError, match="does not say on which node"):
         unbound.request("POST", path, None, body("x", nodeName="policy-1"))
+
+
+@case("PKG-01")
+def test_the_cluster_publisher_has_the_rights_of_its_allow_list(control_plane: Cluster) -> None:
+    items = render(control_plane, "overlays/cluster-publisher")
+    data = Path(__file__).parents[1] / "data" / "cluster-publisher" / "rights.txt"
+    listed = data.read_text().split()
+    assert allowed(items, PUBLISHER) == set(listed)
+    assert not any("*" in right for right in listed)
+    (create, others, events) = find(items, "Role", PUBLISHER)["rules"]
+    assert (create["verbs"], create["resources"]) == (["create"], ["leases"])
+    assert (others["verbs"], others["resources"]) == (["get", "update"], ["leases"])
+    assert others["resourceNames"] == ["ports.example.com-publisher"]
+    assert (events["verbs"], events["resources"]) == (["create"], ["events"])
+    assert {i["kind"] for i in items if "Role" in i["kind"]} == {
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role",
+        "RoleBinding",
+    }
+
+
+def test_the_cluster_publisher_is_a_pod_without_privilege_or_host(control_plane: Cluster) -> None:
+    items = render(control_plane, "overlays/cluster-publisher")
+    deployment = find(items, "Deployment", PUBLISHER)["spec"]
+    assert deployment["replicas"] == 2
+    pod = deployment["template"]["spec"]
+    assert "volumes" not in pod
+    (container,) = pod["containers"]
+    assert container["args"][:2] == ["--no-node", "--profile=ports"]
+    fields = {e["name"]: e["valueFrom"]["fieldRef"]["fieldPath"] for e in container["env"]}
+    assert fields == {
+        "DRA_DRIVER_IDENTITY": "metadata.name",
+        "DRA_DRIVER_LEASE_NAMESPACE": "metadata.namespace",
+        "DRA_DRIVER_POD_UID": "metadata.uid",
+    }
+    namespace = find(items, "Namespace", "dragoman-publisher")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    folder = MANIFESTS / "components" / "cluster-publisher"
+    for file in ("namespace.yaml", "rbac.yaml"):
+        control_plane.kubectl("apply", "-f", str(folder / file))
+    metadata = {"name": "restricted", "namespace": "dragoman-publisher"}
+    body = {"apiVersion": "v1", "kind": "Pod", **deployment["template"], "metadata": metadata}
+    printed = control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=json.dumps(body))
+    assert "created (server dry run)" in printed
+
+
+@case("PKG-01")
+@pytest.mark.parametrize("version", ["v1", "v1beta1", "v1beta2"])
+def test_the_cluster_publisher_writes_slices_of_no_node_and_its_driver_only(
+    server: Cluster, version: str
+) -> None:
+    cluster_stand.install(server)
+    path = SLICES.format(version)
+    account = server.service_account_kubeconfig("dragoman-publisher", PUBLISHER)
+    publisher, admin = KubeApi.connect(account), KubeApi.connect(server.kubeconfig)
+    node = server.api("POST", "/api/v1/nodes", {"metadata": {"name": "policy-3"}})["metadata"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "policy-3", "uid": node["uid"]}
+    made: list[str] = []
+
+    def body(name: str, owners: Any = (), **spec: Any) -> dict[str, Any]:
+        item = published(name, **{"driver": PORTS, **spec})
+        if version != "v1beta1":
+            item["spec"]["devices"] = [{"name": "d"}]
+        item["metadata"]["ownerReferences"] = list(owners)
+        return {"apiVersion": f"resource.k8s.io/{version}", "kind": "ResourceSlice", **item}
+
+    def by_admin(name: str, owners: Any = (), **spec: Any) -> dict[str, Any]:
+        made.append(name)
+        return admin.request("POST", path, None, body(name, owners, **spec))
+
+    def tried(method: str, name: str, sent: dict[str, Any] | None, **query: str) -> str:
+        try:
+            url = path if method == "POST" else f"{path}/{name}"
+            publisher.request(method, url, query, sent)
+        except (ApiForbidden, ApiInvalid) as error:
+            return str(error)
+        return "allowed"
+
+    def changed(item: dict[str, Any]) -> dict[str, Any]:
+        item["spec"]["pool"]["generation"] = 2
+        return item
+
+    def until_in_force() -> bool:
+        wrong = body("x", nodeName="policy-3")
+        return OF_NO_NODE in tried("POST", "x", wrong, dryRun="All")
+
+    until("the policy is in force", until_in_force)
+    try:
+        selector = {"nodeSelectorTerms": [{"matchExpressions": [EXISTS]}]}
+        assert tried("POST", "own", body("own", allNodes=True)) == "allowed"
+        assert tried("POST", "x", body("x", nodeSelector=selector), dryRun="All") == "allowed"
+        own = publisher.request("GET", path, {"fieldSelector": "metadata.name=own"})["items"][0]
+        own |= {"apiVersion": f"resource.k8s.io/{version}", "kind": "ResourceSlice"}
+        assert tried("PUT", "own", changed(own)) == "allowed"
+        given = own | {"metadata": {"name": "own", "ownerReferences": [owner]}}
+        assert OWNED in tried("PUT", "own", given)
+        assert tried("DELETE", "own", None) == "allowed"
+
+        assert OWNED in tried("POST", "x", body("x", [owner], allNodes=True))
+        foreign = body("x", driver="other.example.com", allNodes=True)
+        assert "slices of driver other.example.com" in tried("POST", "x", foreign)
+
+        of_node = by_admin("of-node", nodeName="policy-3")
+        owned = by_admin("owned", [owner], allNodes=True)
+        others = by_admin("others", driver="other.example.com", allNodes=True)
+        assert OF_NO_NODE in tried("DELETE", "of-node", None)
+        assert OF_NO_NODE in tried("PUT", "of-node", changed(of_node))
+        assert OWNED in tried("DELETE", "owned", None)
+        owned["metadata"].pop("ownerReferences")
+        assert OWNED in tried("PUT", "owned", changed(owned))
+        assert "of driver other.example.com" in tried("DELETE", "others", None)
+        assert "of driver other.example.com" in tried("PUT", "others", changed(others))
+    finally:
+        for name in made:
+            admin.request("DELETE", f"{path}/{name}")
+        server.api("DELETE", "/api/v1/nodes/policy-3")
+
+
+@case("PKG-01")
+def test_the_policies_cover_every_write_of_every_version(control_plane: Cluster) -> None:
+    base = render(control_plane, "overlays/default")
+    publisher = render(control_plane, "overlays/cluster-publisher")
+    found = [i for i in [*base, *publisher] if i["kind"] == "ValidatingAdmissionPolicy"]
+    assert len(found) == 2
+    for policy in found:
+        assert policy["spec"]["failurePolicy"] == "Fail"
+        assert policy["spec"]["matchConstraints"]["resourceRules"] == [
+            {
+                "apiGroups": ["resource.k8s.io"],
+                "apiVersions": ["v1", "v1beta1", "v1beta2"],
+                "operations": ["CREATE", "UPDATE", "DELETE"],
+                "resources": ["resourceslices"],
+            }
+        ]
 
 
 def test_every_example_says_what_it_prints() -> None:

@@ -6,6 +6,7 @@ Each test has an operator of its own, with the rights of the shipped service acc
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -249,3 +250,25 @@ def test_the_operator_may_make_no_rules_but_its_own(in_tree: Cluster) -> None:
         assert "the operator may write rules of its own only" in printed
     finally:
         stand.close()
+
+
+@case("PUB-12")
+def test_a_pod_that_waits_for_a_driver_that_is_gone_is_told(
+    in_tree: Cluster, tmp_path: Path
+) -> None:
+    arguments = ("--mode=observe", "--report-unstarted=3")
+    with operating(in_tree, tmp_path / "log", *arguments) as (operator, stand):
+        stand.slice("s", {"name": "dev-0"})
+        for name, device in (("waits", "dev-0"), ("runs", "dev-0")):
+            stand.claim(name, device)
+            stand.pod(name, name)
+        path = f"/api/v1/namespaces/{stand.name}/pods/waits/status"
+        begun = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        status = {"phase": "Pending", "startTime": begun}
+        stand.cluster.api("PATCH", path, {"status": status}, patch="strategic")
+        slices = f"{operator_stand.GROUP}/resourceslices/{stand.name}-s"
+        stand.cluster.api("DELETE", slices)
+        told = [("Warning", "DeviceDriverMissing")]
+        until("the pod is told", lambda: stand.events("waits") == told)
+        assert stand.events("runs") == []
+        assert "dra_operator_pods_without_driver 1" in operator.get("/metrics")[1]

@@ -143,8 +143,8 @@ def test_pods_on_nodes_make_the_size_of_a_pool() -> None:
     view = cluster(
         a_claim("u1", "u2", "u3"), a_pod("u1"), a_pod("u2", node=""), a_pod("u3", finished=True)
     )
-    assert view.pods_in((DRIVER, POOL)) == 1
-    assert view.pods_in((DRIVER, PoolName("other"))) == 0
+    assert view.pods_in((DRIVER, POOL)) == (1, NOBODY)
+    assert view.pods_in((DRIVER, PoolName("other"))) == (0, NOBODY)
 
 
 def test_everything_gone_leaves_nothing_behind() -> None:

@@ -20,15 +20,16 @@ from dra_core.model.taints import (
     DeviceToleration,
     RuleSpec,
 )
-from dra_core.model.usage import ClaimInUse, Pod, PodClaim
+from dra_core.model.usage import ClaimInUse, Pod, PodClaim, SliceTaints
 from dra_core.names import ClaimUID, DeviceName, DriverName, PodUID, PoolName
 from dra_core.wire.lean import CONFIRMED
-from dra_operator.cluster import PODS, RULES, Cluster, Preview
+from dra_operator.cluster import PODS, RULES, SLICES, Cluster, Preview
 from dra_operator.deallocations import STILL_ALLOCATED
 from dra_operator.evictions import BLOCKED, CANCELLED, EVICTED, HELD, Evictions, Limits, World
 from dra_operator.pacing import Backoff, Rate
 from dra_operator.ports import EvictionRefused, Mode, Subject
 from dra_operator.progress import Progress
+from dra_operator.unprepared import DRIVER_MISSING
 from dra_testing.cases import case
 
 T0 = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
@@ -358,6 +359,18 @@ def test_only_a_share_of_a_pool_is_on_its_way_out(pods: int, share: float, most:
         assert len(waiting) <= max(1, share * left)
 
 
+def test_pods_that_an_earlier_leader_evicted_count_in_the_share() -> None:
+    stand = Stand(pool_share=0.25)
+    uids = [f"u{n}" for n in range(40)]
+    shared(stand, *uids)
+    stand.put(*(a_pod(uid, deleting=True) for uid in uids[:8]), a_rule())
+    stand.run(10)
+    assert len(stand.evicted) == 2, "ten are on their way"
+    stand.gone(*uids[:8])
+    stand.run(10)
+    assert len(stand.evicted) == 8, "a quarter of the 32 that are left"
+
+
 def test_each_rule_and_pool_has_a_share_of_its_own() -> None:
     stand = Stand()
     stand.evictions = Evictions(
@@ -629,3 +642,64 @@ def test_a_claim_that_stays_allocated_is_reported_once_with_the_reason(
     told = [item for item in stand.told if item[1] == STILL_ALLOCATED]
     assert len(told) == 1
     assert any(why in note and "Warning still allocated" in note for note in stand.notes)
+
+
+# -- drivers that are gone -------------------------------------------------------------------------
+def starting(seconds: float = 0.0, **other: Any) -> Pod:
+    return a_pod(starting=T0 + timedelta(seconds=seconds), **other)
+
+
+def a_slice() -> SliceTaints:
+    return SliceTaints("s", "s1", DRIVER, POOL, 1, 1, frozenset({DeviceName("d")}))
+
+
+def missing(stand: Stand) -> list[str]:
+    return [uid for uid, reason in stand.told if reason == DRIVER_MISSING]
+
+
+@case("PUB-12")
+def test_a_pod_that_waits_for_a_driver_that_is_gone_is_told_once() -> None:
+    stand = Stand()
+    stand.mode = Mode.OBSERVE
+    stand.put(a_slice(), a_claim("u1"), starting())
+    stand.run(200)
+    assert missing(stand) == [], "it is published: whatever it waits for, it is not that"
+    stand.evictions.forget(SLICES, ["s1"])
+    stand.run(400)
+    assert missing(stand) == ["u1"]
+    assert stand.notes[-1] == (
+        "Warning still starting on node n after 120 s, and no ResourceSlice of a.example.com/p is "
+        "published (any more): see whether the plugin of driver a.example.com runs on that node, "
+        "or delete the pod to have it scheduled anew"
+    )
+    assert stand.counted["pods_without_driver"] == 1
+
+
+@case("PUB-12")
+@pytest.mark.parametrize(
+    ("pod", "users"),
+    [
+        (a_pod(), ("u1",)),
+        (starting(1000.0), ("u1",)),
+        (starting(deleting=True), ("u1",)),
+        (starting(), ("another",)),
+    ],
+    ids=["runs", "has just begun", "goes", "has not reserved the claim"],
+)
+def test_other_pods_are_not_told(pod: Pod, users: tuple[str, ...]) -> None:
+    stand = Stand()
+    stand.put(a_claim(*users), pod)
+    stand.run(600)
+    assert missing(stand) == []
+
+
+@case("PUB-12")
+def test_only_the_leader_tells_and_it_can_be_switched_off() -> None:
+    for stand in (Stand(report_unstarted=0.0), Stand()):
+        stand.leads = False
+        stand.put(a_claim("u1"), starting())
+        stand.run(600)
+        assert missing(stand) == []
+    stand.leads = True
+    stand.run(100)
+    assert missing(stand) == ["u1"]

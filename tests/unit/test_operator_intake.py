@@ -118,3 +118,28 @@ def test_the_newest_version_counts_whatever_became_of_the_object(sink: Sink) -> 
         intake.take(PODS, kind, pod)
     assert intake.newest(PODS) == 12
     assert intake.newest(CLAIMS) == 0
+
+
+class Part:
+    def __init__(self, *known: str) -> None:
+        self.held = set(known)
+        self.items: list[Object] = []
+
+    def apply(self, item: Object) -> None:
+        self.items.append(item)
+
+    def forget(self, kind: str, uids: Collection[str]) -> None:
+        self.held -= {uid for uid in uids if kind == CLAIMS}
+
+    def known(self, kind: str) -> frozenset[str]:
+        return frozenset(self.held) if kind == CLAIMS else frozenset()
+
+
+def test_several_views_are_told_alike_and_know_together() -> None:
+    first, second = Part("a", "b"), Part("b", "c")
+    both = handlers.Several(first, second)
+    assert both.known(CLAIMS) == {"a", "b", "c"}
+    both.forget(CLAIMS, ["b"])
+    assert (first.held, second.held) == ({"a"}, {"c"})
+    Intake(both).take(CLAIMS, None, api("ResourceClaim"))
+    assert len(first.items) == len(second.items) == 1

@@ -43,6 +43,18 @@ def test_flags_win_over_the_environment_over_the_file(
     assert (s.namespaces, s.leader_election) == (("a", "b"), False)
 
 
+def test_attachers_and_their_options_by_driver(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(
+        "attacher: [a.example.com=fabric]\n"
+        "attacher-option: ['a.example.com:url=http://h:1/?x=y', 'a.example.com:pool=p']\n"
+    )
+    s = parsed("--config", str(file))
+    assert s.attachers == {"a.example.com": "fabric"}
+    assert s.attacher_options == {"a.example.com": {"url": "http://h:1/?x=y", "pool": "p"}}
+    assert (s.attach_deadline, parsed().attachers) == (540.0, {})
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -54,6 +66,10 @@ def test_flags_win_over_the_environment_over_the_file(
         (["--namespace=Not_One"], "namespace 'Not_One' is not valid: use a DNS label"),
         (["--http-address=8080"], "'8080' is not HOST:PORT"),
         (["--config=/does/not/exist"], "cannot read the settings file /does/not/exist"),
+        (["--attacher=fabric"], "--attacher 'fabric' must be DRIVER=NAME"),
+        (["--attacher=Bad_=fabric"], "'Bad_' is not valid"),
+        (["--attacher-option=d:url"], "--attacher-option 'd:url' must be DRIVER:KEY=VALUE"),
+        (["--attach-deadline=0"], "is not in the range"),
         (["--unheard"], "(see dra-operator --help)"),
     ],
 )
@@ -69,7 +85,7 @@ def test_what_is_wrong_is_said_in_one_sentence(arguments: list[str], sentence: s
     [
         ("mode: [", "is not valid YAML"),
         ("- a", "must be a YAML mapping"),
-        ("modes: evict", "unknown setting 'modes'; known are: compare-interval, "),
+        ("modes: evict", "unknown setting 'modes'; known are: attach-deadline, "),
         ("mode: [evict]", "mode must be one value"),
         ("mode: often", "'often' is not one of"),
     ],

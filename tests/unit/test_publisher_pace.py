@@ -53,6 +53,9 @@ class Memory:
     def owner(self) -> JSON:
         return {"kind": "Node", "name": NODE, "uid": "u"}
 
+    def pools_of_nodes(self) -> Mapping[str, str]:
+        return {}
+
     def minor_version(self) -> int:
         return 37
 
@@ -105,7 +108,7 @@ class Quiet:
 
     def warn(
         self,
-        owner: Mapping[str, Any],  # noqa: ARG002 - Notices
+        owner: Mapping[str, Any] | None,  # noqa: ARG002 - Notices
         reason: str,  # noqa: ARG002
         note: str,
     ) -> None:

@@ -200,3 +200,45 @@ def test_a_pod_with_claims_is_told_from_one_without(data: dict[str, Any]) -> Non
 def test_data_of_the_wrong_kind_is_named(read: Any, data: dict[str, Any]) -> None:
     with pytest.raises(InvalidObject):
         read(data)
+
+
+def test_a_claim_with_binding_conditions_keeps_what_they_need() -> None:
+    named = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    result = {"request": "r", "driver": "d", "pool": "p", "device": "x"}
+    condition = {"type": "Ready", "status": "True", "reason": "R", "lastTransitionTime": TIME}
+    entry = {"driver": "d", "pool": "p", "device": "x", "conditions": [condition]}
+    status: dict[str, Any] = {
+        "allocation": {
+            "allocationTimestamp": TIME,
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [named]}]},
+            "devices": {"results": [{**result, "bindingConditions": ["Ready"]}]},
+        },
+        "devices": [{**entry, "data": {"large": 1}}],
+    }
+    found = lean.claim(api("ResourceClaim", status=status))
+    assert found.results[0].binding_conditions == ("Ready",)
+    assert (found.node, found.allocated_at) == ("n1", MOMENT)
+    assert found.devices[0].conditions[0].type == "Ready"
+    assert found.devices[0].data is None
+    status["allocation"]["devices"]["results"] = [result]
+    found = lean.claim(api("ResourceClaim", status=status))
+    assert (found.node, found.allocated_at, found.devices) == ("", None, ())
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        [],
+        [{"matchFields": []}],
+        [{"matchExpressions": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}],
+        [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a", "b"]}]}],
+        [{"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["a"]}]}],
+    ],
+)
+def test_an_allocation_for_no_single_node_names_none(terms: list[dict[str, Any]]) -> None:
+    result = {"request": "r", "driver": "d", "pool": "p", "device": "x", "bindingConditions": ["c"]}
+    allocation = {
+        "nodeSelector": {"nodeSelectorTerms": terms},
+        "devices": {"results": [result]},
+    }
+    assert lean.claim(api("ResourceClaim", status={"allocation": allocation})).node == ""

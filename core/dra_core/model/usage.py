@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from dra_core.model.claims import AllocationResult, Consumer
+from dra_core.model.claims import AllocationResult, Consumer, DeviceStatus
 from dra_core.model.defaults import empty_map
 from dra_core.model.taints import DeviceTaint
 from dra_core.names import ClaimUID, DeviceName, DriverName, PodUID, PoolName
@@ -30,7 +30,10 @@ class PodClaim:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """``group`` is the name of its PodGroup; ``finished`` means phase Succeeded or Failed."""
+    """``group`` is the name of its PodGroup; ``finished`` means phase Succeeded or Failed.
+
+    ``starting`` is since when it has been on its node without running (phase Pending).
+    """
 
     namespace: str
     name: str
@@ -42,6 +45,7 @@ class Pod:
     deleting: bool = False
     finished: bool = False
     group: str = ""
+    starting: datetime | None = None
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -59,7 +63,12 @@ class Controller:
 
 @dataclass(frozen=True, slots=True)
 class ClaimInUse:
-    """A claim: what is allocated to it, and for whom."""
+    """A claim: what is allocated to it, and for whom.
+
+    ``node`` is the single node that the allocation is for, empty if it is for several. ``devices``
+    (conditions only), ``node`` and ``allocated_at`` are kept only where a device has binding
+    conditions.
+    """
 
     namespace: str
     name: str
@@ -67,6 +76,9 @@ class ClaimInUse:
     results: tuple[AllocationResult, ...] = ()
     reserved_for: tuple[Consumer, ...] = ()
     controller: Controller | None = None
+    node: str = ""
+    allocated_at: datetime | None = None
+    devices: tuple[DeviceStatus, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

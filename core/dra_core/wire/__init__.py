@@ -7,11 +7,11 @@ API server guarantees and an object lacks anyway is an :class:`~dra_core.errors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from dra_core.errors import InvalidObject
-from dra_core.model.claims import Claim, ClaimTemplate
+from dra_core.errors import InvalidObject, InvalidValue
+from dra_core.model.claims import Claim, ClaimReference, ClaimTemplate, DeviceStatus
 from dra_core.model.devices import Device
 from dra_core.model.nodes import NodeSelector
 from dra_core.model.objects import Metadata
@@ -27,13 +27,15 @@ from dra_core.model.taints import DeviceTaintRule
 from dra_core.names import DriverName, NodeName
 from dra_core.wire import tables
 from dra_core.wire.codec import JSON, Record
-from dra_core.wire.versions import V1, from_v1, to_v1
+from dra_core.wire.versions import GROUP, V1, from_v1, to_v1
 
 __all__ = [
     "API_VERSION",
+    "GROUP",
     "JSON",
     "AnyObject",
     "claim_from_json",
+    "device_conditions_patch",
     "device_from_json",
     "device_to_json",
     "from_v1",
@@ -91,6 +93,27 @@ def claim_from_json(data: Mapping[str, Any]) -> Claim:
     return found
 
 
+def device_conditions_patch(
+    claim: ClaimReference, resource_version: str, entries: Iterable[DeviceStatus], version: str
+) -> JSON:
+    """The body of a server-side apply of ``resourceclaims/status`` that says no more than this.
+
+    With the claim's UID and ``resource_version`` in it the server answers 409 if the claim is
+    another one, or has changed since it was read. ``version`` is that of the path, e.g. v1.
+    """
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": claim.name,
+            "namespace": claim.namespace,
+            "uid": claim.uid,
+            "resourceVersion": resource_version,
+        },
+        "status": {"devices": [tables.DEVICE_STATUS.write(entry) for entry in entries]},
+    }
+
+
 def published_slice(data: Mapping[str, Any]) -> PublishedSlice:
     """What planning needs of a ResourceSlice of v1, whether or not it says so."""
     found = _read(tables.OBJECTS["ResourceSlice"], {"kind": "ResourceSlice", **data})
@@ -116,13 +139,18 @@ def published_slice(data: Mapping[str, Any]) -> PublishedSlice:
 
 
 def slice_to_json(
-    published: PublishedSlice, driver: DriverName, node: NodeName, owner: Mapping[str, Any] | None
+    published: PublishedSlice,
+    driver: DriverName,
+    node: NodeName | None,
+    owner: Mapping[str, Any] | None,
 ) -> JSON:
     """A ResourceSlice to be written. ``owner`` is an owner reference (the Node), or None.
 
-    ``node`` is what ``Nodes.THIS`` means.
+    ``node`` is what ``Nodes.THIS`` means; raises InvalidValue for that where there is none.
     """
     nodes = published.nodes
+    if nodes is Nodes.THIS and node is None:
+        raise InvalidValue(f"pool {published.pool!r} is on this node, but there is no node here")
     spec = SliceSpec(
         driver=driver,
         pool=ResourcePool(published.pool, published.generation, published.slice_count),

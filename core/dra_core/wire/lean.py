@@ -7,21 +7,27 @@ raises :class:`~dra_core.errors.InvalidObject` like the rest of this package.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from dra_core.model import usage
 from dra_core.model.claims import Claim
+from dra_core.model.nodes import NodeSelector
 from dra_core.model.objects import Metadata
 from dra_core.model.taints import DeviceTaintRule
 from dra_core.names import ClaimUID, DeviceName, DriverName, PodUID
 from dra_core.wire import tables
-from dra_core.wire.codec import INT, JSON, STRING, ListOf, wrong
+from dra_core.wire.codec import INT, JSON, STRING, TIME, ListOf, wrong
 from dra_core.wire.versions import to_v1
 
 _METADATA: Final = ("name", "namespace", "uid", "generation", "creationTimestamp")
 #: Annotation of a DeviceTaintRule whose evictions somebody has confirmed, however many they are.
 CONFIRMED: Final = "dragoman/confirmed"
-_RESULT: Final = ("request", "driver", "pool", "device", "adminAccess", "tolerations", "shareID")
+_RESULT: Final = (
+    *("request", "driver", "pool", "device", "adminAccess", "tolerations", "shareID"),
+    *("bindingConditions", "bindingFailureConditions"),
+)
+_DEVICE: Final = ("driver", "pool", "device", "shareID", "conditions")
 _TAINTS: Final = ListOf(tables.TAINT)
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -34,11 +40,16 @@ def claim(data: Mapping[str, Any]) -> usage.ClaimInUse:
     allocation = _object(status.get("allocation"), "status.allocation")
     devices = _object(allocation.get("devices"), "status.allocation.devices")
     results = [_only(result, _RESULT) for result in _list(devices.get("results"), "results")]
-    allocated = {"devices": {"results": results}} if allocation else None
+    allocated: JSON | None = {"devices": {"results": results}} if allocation else None
     reduced = {"allocation": allocated, "reservedFor": status.get("reservedFor")}
+    if allocated is not None and any(result.get("bindingConditions") for result in results):
+        allocated |= _only(allocation, ("allocationTimestamp", "nodeSelector"))
+        found = _list(status.get("devices"), "status.devices")
+        reduced["devices"] = [_only(device, _DEVICE) for device in found]
     read: Claim = tables.OBJECTS["ResourceClaim"].read(
         {"metadata": {}, "spec": {"devices": {}}, "status": reduced}, ""
     )
+    made = read.status.allocation if read.status else None
     return usage.ClaimInUse(
         namespace=metadata.namespace,
         name=metadata.name,
@@ -46,7 +57,24 @@ def claim(data: Mapping[str, Any]) -> usage.ClaimInUse:
         results=read.results or (),
         reserved_for=read.status.reserved_for if read.status else (),
         controller=_controller(v1),
+        node=single_node(made.node_selector) if made else "",
+        allocated_at=made.allocation_timestamp if made else None,
+        devices=read.status.devices if read.status else (),
     )
+
+
+def single_node(selector: NodeSelector | None) -> str:
+    """The node that a selector names by ``metadata.name In [node]``; empty if it does otherwise."""
+    if selector is None or len(selector.terms) != 1:
+        return ""
+    named = [
+        requirement.values[0]
+        for requirement in selector.terms[0].match_fields
+        if requirement.key == "metadata.name"
+        and requirement.operator == "In"
+        and len(requirement.values) == 1
+    ]
+    return named[0] if named else ""
 
 
 def resource_slice(data: Mapping[str, Any]) -> usage.SliceTaints:
@@ -110,7 +138,14 @@ def pod(data: Mapping[str, Any]) -> usage.Pod:
         deleting=deleting,
         finished=status.get("phase") in _FINISHED,
         group=group or "",
+        starting=_starting(spec, status),
     )
+
+
+def _starting(spec: JSON, status: JSON) -> datetime | None:
+    if status.get("phase") != "Pending" or not spec.get("nodeName") or not status.get("startTime"):
+        return None
+    return TIME.read(status["startTime"], "status.startTime")
 
 
 def has_claims(data: Mapping[str, Any]) -> bool:

@@ -356,6 +356,26 @@ ALLOCATION: Final = Record(
     Field("node_selector", "nodeSelector", NODE_SELECTOR),
     Field("allocation_timestamp", "allocationTimestamp", TIME),
 )
+DEVICE_STATUS: Final = Record(
+    claims.DeviceStatus,
+    Field("driver", "driver", STRING, required=True),
+    Field("pool", "pool", STRING, required=True),
+    Field("device", "device", STRING, required=True),
+    Field("share_id", "shareID", STRING),
+    Field("conditions", "conditions", ListOf(CONDITION)),
+    Field("data", "data", ANYTHING),
+    Field(
+        "network_data",
+        "networkData",
+        Record(
+            claims.NetworkData,
+            Field("interface_name", "interfaceName", STRING),
+            Field("ips", "ips", STRINGS),
+            Field("hardware_address", "hardwareAddress", STRING),
+        ),
+    ),
+    Field("consumed_capacity", "consumedCapacity", MapOf(QUANTITY)),
+)
 _CLAIM_STATUS: Final = Record(
     claims.ClaimStatus,
     Field("allocation", "allocation", ALLOCATION),
@@ -375,28 +395,7 @@ _CLAIM_STATUS: Final = Record(
     Field(
         "devices",
         "devices",
-        ListOf(
-            Record(
-                claims.DeviceStatus,
-                Field("driver", "driver", STRING, required=True),
-                Field("pool", "pool", STRING, required=True),
-                Field("device", "device", STRING, required=True),
-                Field("share_id", "shareID", STRING),
-                Field("conditions", "conditions", ListOf(CONDITION)),
-                Field("data", "data", ANYTHING),
-                Field(
-                    "network_data",
-                    "networkData",
-                    Record(
-                        claims.NetworkData,
-                        Field("interface_name", "interfaceName", STRING),
-                        Field("ips", "ips", STRINGS),
-                        Field("hardware_address", "hardwareAddress", STRING),
-                    ),
-                ),
-                Field("consumed_capacity", "consumedCapacity", MapOf(QUANTITY)),
-            )
-        ),
+        ListOf(DEVICE_STATUS),
     ),
 )
 

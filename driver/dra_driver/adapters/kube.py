@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 from urllib.parse import quote
 
@@ -10,7 +11,7 @@ import urllib3
 
 from dra_core import wire
 from dra_core.errors import ApiExpired, ApiUnavailable
-from dra_core.model.claims import Claim, ClaimReference
+from dra_core.model.claims import Claim, ClaimReference, DeviceStatus
 from dra_driver.ports import Changed, Listed
 from dra_service.api_server import JSON, ApiServer, error_kind, json_object
 
@@ -18,6 +19,9 @@ from dra_service.api_server import JSON, ApiServer, error_kind, json_object
 #: silent for longer than it lasts is dead.
 _WATCH: Final = 120
 _GROUP: Final = f"/apis/{wire.API_VERSION}"
+
+#: Server-side apply; JSON is YAML.
+_APPLY: Final = "application/apply-patch+yaml"
 
 _EVENTS: Final = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
 
@@ -74,13 +78,25 @@ def _event(path: str, data: JSON) -> Changed:
 
 
 class KubeClaims:
-    """See :class:`dra_driver.ports.ClaimReader`."""
+    """See :class:`dra_driver.ports.ClaimConditions`."""
 
     def __init__(self, api: KubeApi) -> None:
         self._api = api
 
     def read(self, reference: ClaimReference) -> Claim:
         """One GET."""
-        namespace, name = quote(reference.namespace, safe=""), quote(reference.name, safe="")
-        path = f"{_GROUP}/namespaces/{namespace}/resourceclaims/{name}"
-        return wire.claim_from_json(self._api.request("GET", path))
+        return wire.claim_from_json(self._api.request("GET", _path(reference)))
+
+    def apply(self, claim: Claim, of: Sequence[str], entries: Sequence[DeviceStatus]) -> None:
+        """One PATCH of the status, never by force, by a field manager for just that."""
+        reference, version = claim.reference, claim.metadata.resource_version
+        body = wire.device_conditions_patch(reference, version, entries, "v1")
+        digest = hashlib.sha256("/".join(of).encode()).hexdigest()[:16]
+        query = {"fieldManager": f"dragoman-driver-{digest}", "force": "false"}
+        path = f"{_path(reference)}/status"
+        self._api.request("PATCH", path, query, body, content=_APPLY)
+
+
+def _path(claim: ClaimReference) -> str:
+    namespace, name = quote(claim.namespace, safe=""), quote(claim.name, safe="")
+    return f"{_GROUP}/namespaces/{namespace}/resourceclaims/{name}"

@@ -1,4 +1,4 @@
-"""The ResourceSlices of one driver on one node, and Events about what is wrong with them."""
+"""The ResourceSlices of one publisher, and Events about what is wrong with them."""
 
 from __future__ import annotations
 
@@ -22,27 +22,35 @@ from dra_service.api_server import JSON
 _log = structlog.get_logger(__name__)
 
 _PATH: Final = f"/apis/{wire.API_VERSION}/resourceslices"
+_EVENTS: Final = "/apis/events.k8s.io/v1/namespaces/{}/events"
 #: Events about objects without a namespace, such as Nodes, stand in this one.
-_EVENTS: Final = "/apis/events.k8s.io/v1/namespaces/default/events"
+_DEFAULT: Final = "default"
+#: Names of slices and of their pools, without the devices: a cluster can have many slices.
+_TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 #: ``note`` of an Event.
 _NOTE: Final = 1024
 _WAITING: Final = 32
+#: What an Event says of the object that it regards.
+_REFERENCE: Final = ("apiVersion", "kind", "namespace", "name", "uid")
 
 
 class KubeSlices:
     """See :class:`dra_driver.ports.SliceApi`."""
 
-    def __init__(self, api: KubeApi, driver: DriverName, node: NodeName) -> None:
+    def __init__(self, api: KubeApi, driver: DriverName, node: NodeName | None) -> None:
         self._api = api
         self._node = node
-        self._queries = {
-            # An empty value selects what has no nodeName.
-            Scope.NODE: {"fieldSelector": f"spec.driver={driver},spec.nodeName={node}"},
-            Scope.SHARED: {"fieldSelector": f"spec.driver={driver},spec.nodeName="},
-        }
+        self._driver = driver
+        # An empty value selects what has no nodeName.
+        self._queries = {Scope.SHARED: {"fieldSelector": f"spec.driver={driver},spec.nodeName="}}
+        if node:
+            mine = f"spec.driver={driver},spec.nodeName={node}"
+            self._queries[Scope.NODE] = {"fieldSelector": mine}
 
-    def owner(self) -> JSON:
+    def owner(self) -> JSON | None:
         """Owner reference to the Node."""
+        if self._node is None:
+            return None
         try:
             found = self._api.request("GET", f"/api/v1/nodes/{quote(self._node, safe='')}")
         except ApiNotFound as error:
@@ -79,13 +87,32 @@ class KubeSlices:
         for event in self._api.watch(_PATH, self._queries[scope], resource_version):
             if event.kind == "BOOKMARK" or self._is_ours(scope, event.object):
                 yield event
+            else:  # perhaps it was until now
+                yield Changed("DELETED", event.object)
+
+    def pools_of_nodes(self) -> Mapping[str, str]:
+        """From a table of all slices of the driver, as ``kubectl get`` prints it."""
+        found: dict[str, str] = {}
+        query = {"fieldSelector": f"spec.driver={self._driver}"}
+        for page in self._api.pages(_PATH, query, accept=_TABLE):
+            columns = [column.get("name") for column in page.get("columnDefinitions") or []]
+            if "Node" not in columns or "Pool" not in columns:
+                raise ApiUnavailable(f"the table of {_PATH} has no columns Node and Pool")
+            for row in page.get("rows") or []:
+                cells = dict(zip(columns, row["cells"], strict=True))
+                item = row["object"]
+                owners = _nodes_that_own(item)
+                if cells["Node"] or owners:
+                    node = cells["Node"] or owners[0]
+                    found[cells["Pool"]] = f"slice {item['metadata']['name']!r} of node {node!r}"
+        return found
 
     def _is_ours(self, scope: Scope, item: Mapping[str, Any]) -> bool:
-        """Whoever publishes for several nodes owns what names its Node as the owner."""
+        """On a node what names its Node as the owner, without a node what names none."""
         if scope is Scope.NODE:
             return True
-        owners = item.get("metadata", {}).get("ownerReferences") or []
-        return any(o.get("kind") == "Node" and o.get("name") == self._node for o in owners)
+        nodes = _nodes_that_own(item)
+        return self._node in nodes if self._node else not nodes
 
     def create(self, body: JSON) -> JSON:
         """POST."""
@@ -110,33 +137,51 @@ class KubeSlices:
             _log.debug("slice was gone", slice=name)
 
 
-class KubeEvents:
-    """See :class:`dra_driver.ports.Notices`; Events are sent by a thread of their own."""
+def _nodes_that_own(item: Mapping[str, Any]) -> list[str]:
+    owners = item.get("metadata", {}).get("ownerReferences") or []
+    return [str(o.get("name")) for o in owners if o.get("kind") == "Node"]
 
-    def __init__(self, api: KubeApi, driver: DriverName, instance: str) -> None:
+
+class KubeEvents:
+    """See :class:`dra_driver.ports.Notices`; Events are sent by a thread of their own.
+
+    ``about`` is the pod, for warnings about no Node; without it these are not sent.
+    """
+
+    def __init__(
+        self,
+        api: KubeApi,
+        driver: DriverName,
+        instance: str,
+        about: Mapping[str, str] | None = None,
+    ) -> None:
         self._api = api
         self._driver = driver
         self._instance = instance
+        self._about = about
         self._waiting: queue.Queue[JSON] = queue.Queue(_WAITING)
 
     def start(self) -> None:
         """Send from now on."""
         threading.Thread(target=self._send, name="events", daemon=True).start()
 
-    def warn(self, owner: Mapping[str, Any], reason: str, note: str) -> None:
-        """Queue an Event about the Node; one too many is not sent."""
+    def warn(self, owner: Mapping[str, Any] | None, reason: str, note: str) -> None:
+        """Queue an Event; one too many is not sent."""
+        regarding = self._about if owner is None else owner
+        if regarding is None:
+            return
         try:
-            self._waiting.put_nowait(self._event(owner, reason, note))
+            self._waiting.put_nowait(self._event(regarding, reason, note))
         except queue.Full:
             _log.debug("event not sent, too many are waiting", reason=reason)
 
-    def _event(self, owner: Mapping[str, Any], reason: str, note: str) -> JSON:
+    def _event(self, regarding: Mapping[str, Any], reason: str, note: str) -> JSON:
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         text = note.encode()[:_NOTE].decode(errors="ignore")
         return {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"generateName": f"{self._driver}-", "namespace": "default"},
+            "metadata": {"generateName": f"{self._driver}-", "namespace": _namespace(regarding)},
             "eventTime": now,
             "reportingController": self._driver,
             "reportingInstance": self._instance[:128],
@@ -144,13 +189,18 @@ class KubeEvents:
             "reason": reason,
             "type": "Warning",
             "note": text,
-            "regarding": {k: owner[k] for k in ("apiVersion", "kind", "name", "uid")},
+            "regarding": {k: v for k, v in regarding.items() if k in _REFERENCE},
         }
 
     def _send(self) -> None:
         while True:
             event = self._waiting.get()
             try:
-                self._api.request("POST", _EVENTS, None, event)
+                path = _EVENTS.format(event["metadata"]["namespace"])
+                self._api.request("POST", path, None, event)
             except ApiError as error:
                 _log.debug("event not sent", reason=event["reason"], error=str(error))
+
+
+def _namespace(regarding: Mapping[str, Any]) -> str:
+    return str(regarding.get("namespace", _DEFAULT))

@@ -8,6 +8,7 @@ from dra_service.metrics import Registry
 
 _PREFIX: Final = "dra_driver_publisher_"
 _NUMBERS: Final = {
+    "leading": "Whether this instance, without a node, is the one that publishes.",
     "writes_total": "Requests that write ResourceSlices, by verb.",
     "failures_total": "Attempts to publish that failed and were tried again.",
     "discoveries_total": "Times the driver was asked for its devices, by result.",

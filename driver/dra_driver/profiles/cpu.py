@@ -54,6 +54,7 @@ class CpuProfile:
 
     def __init__(self, context: api.Context) -> None:
         self._context = context
+        self._node = context.node_name
 
     def pools(self) -> Sequence[api.Pool]:
         nodes = self._nodes()
@@ -61,7 +62,7 @@ class CpuProfile:
             where = self._context.options()["sysfs"]
             raise PreparationFailed(f"no CPU is listed in {where}; is sysfs mounted there?")
         devices = tuple(self._device(node) for node in nodes)
-        return [api.Pool(api.PoolName(self._context.node_name), devices)]
+        return [api.Pool(api.PoolName(self._node), devices)]
 
     def _nodes(self) -> list[NumaNode]:
         options = self._context.options()
@@ -98,7 +99,7 @@ class CpuProfile:
             if node is None:
                 raise UnknownDevice(
                     f"device {result.device!r} in pool {result.pool!r} is not on node "
-                    f"{self._context.node_name!r}, which has: {', '.join(known)}"
+                    f"{self._node!r}, which has: {', '.join(known)}"
                 )
             count = result.consumed_capacity.get(CPUS, Quantity.parse(str(len(node.cpus))))
             edits.append(api.ContainerEdits(env={f"DRA_CPUS_NUMA_{node.number}": str(count)}))

@@ -60,11 +60,12 @@ class GpuProfile:
 
     def __init__(self, context: api.Context) -> None:
         self._context = context
+        self._node = context.node_name
 
     def pools(self) -> Sequence[Pool]:
         options = self._context.options()
         devices = tuple(self._device(i, options) for i in range(_count(options["count"])))
-        return [Pool(api.PoolName(self._context.node_name), devices)]
+        return [Pool(api.PoolName(self._node), devices)]
 
     def _device(self, index: int, options: Mapping[str, str]) -> api.Device:
         return api.Device(
@@ -79,7 +80,7 @@ class GpuProfile:
         )
 
     def _uuid(self, index: int) -> uuid.UUID:
-        return uuid.uuid5(uuid.NAMESPACE_DNS, f"gpu-{index}.{self._context.node_name}")
+        return uuid.uuid5(uuid.NAMESPACE_DNS, f"gpu-{index}.{self._node}")
 
     def prepare(
         self, claim: api.Claim, results: Sequence[api.AllocationResult]
@@ -93,11 +94,11 @@ class GpuProfile:
         prefix, _, digits = result.device.partition("-")
         count = _count(self._context.options()["count"])
         known = prefix == "gpu" and digits.isascii() and digits.isdigit() and int(digits) < count
-        if not known or str(result.pool) != self._context.node_name:
+        if not known or str(result.pool) != self._node:
             raise UnknownDevice(
                 f"device {result.device!r} in pool {result.pool!r} is not on node "
-                f"{self._context.node_name!r}, which has {count} GPUs in pool "
-                f"{self._context.node_name!r}; delete the pod to have the claim allocated anew"
+                f"{self._node!r}, which has {count} GPUs in pool "
+                f"{self._node!r}; delete the pod to have the claim allocated anew"
             )
         return int(digits)
 

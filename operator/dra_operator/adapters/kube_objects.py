@@ -1,11 +1,11 @@
-"""Pods, taints, events and the Lease. See :mod:`dra_operator.ports`."""
+"""Pods, taints and events. See :mod:`dra_operator.ports`."""
 
 from __future__ import annotations
 
 import datetime as dt
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 import structlog
@@ -20,7 +20,7 @@ from dra_core.wire.versions import GROUP
 from dra_operator.adapters.kube import STRATEGIC, KubeApi
 from dra_operator.adapters.recent import Recent
 from dra_operator.cluster import CLAIMS, RULES, SLICES
-from dra_operator.ports import EvictionRefused, LeaseRecord, Subject
+from dra_operator.ports import EvictionRefused, Subject
 from dra_service.api_server import JSON
 
 _log = structlog.get_logger(__name__)
@@ -209,51 +209,3 @@ class KubeNotices:
 
 def _micro_time() -> str:
     return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-class KubeLease:
-    """See :class:`dra_operator.ports.LeaseApi`."""
-
-    def __init__(self, api: KubeApi, namespace: str, name: str) -> None:
-        self._api = api
-        self._namespace = namespace
-        self._name = name
-        self._folder = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-
-    def read(self) -> LeaseRecord | None:
-        """GET."""
-        try:
-            return _record(self._api.request("GET", f"{self._folder}/{self._name}"))
-        except ApiNotFound:
-            return None
-
-    def write(self, holder: str, last: LeaseRecord | None, seconds: int) -> LeaseRecord:
-        """POST, or PUT on condition of the resourceVersion."""
-        now = _micro_time()
-        changed = last is None or last.holder != holder
-        spec: dict[str, Any] = {
-            "holderIdentity": holder,
-            "leaseDurationSeconds": seconds,
-            "renewTime": now,
-            "acquireTime": now if changed or last is None else last.acquired or now,
-            "leaseTransitions": 0 if last is None else last.transitions + changed,
-        }
-        metadata = {"name": self._name, "namespace": self._namespace}
-        body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec}
-        if last is None:
-            return _record(
-                self._api.request("POST", self._folder, None, {**body, "metadata": metadata})
-            )
-        body["metadata"] = {**metadata, "resourceVersion": last.version}
-        return _record(self._api.request("PUT", f"{self._folder}/{self._name}", None, body))
-
-
-def _record(data: JSON) -> LeaseRecord:
-    spec = data.get("spec") or {}
-    return LeaseRecord(
-        holder=spec.get("holderIdentity") or "",
-        renewed=spec.get("renewTime") or "",
-        version=data["metadata"]["resourceVersion"],
-        transitions=spec.get("leaseTransitions") or 0,
-        acquired=spec.get("acquireTime") or "",
-    )

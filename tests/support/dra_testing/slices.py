@@ -56,11 +56,15 @@ class Moment:
 
 
 class Watcher:
-    """Follows the slices of one node, as the scheduler does, and keeps every moment."""
+    """Follows the slices of one node, as the scheduler does, and keeps every moment.
 
-    def __init__(self, cluster: Cluster, node: str) -> None:
+    With ``driver`` only those of that driver; the ``node`` "" is that of slices of no node.
+    """
+
+    def __init__(self, cluster: Cluster, node: str, driver: str = "") -> None:
         self._api = KubeApi.connect(cluster.kubeconfig)
-        self._query = {"fieldSelector": f"spec.nodeName={node}"}
+        selector = f"spec.nodeName={node}" + (f",spec.driver={driver}" if driver else "")
+        self._query = {"fieldSelector": selector}
         self._slices: dict[str, dict[str, Any]] = {}
         self._stop = threading.Event()
         self.moments: list[Moment] = []

@@ -7,8 +7,7 @@ import itertools
 import pytest
 
 from dra_core.errors import ApiConflict, ApiForbidden, ApiUnavailable
-from dra_operator.leadership import Leadership
-from dra_operator.ports import LeaseRecord
+from dra_service.leadership import Leadership, LeaseRecord
 
 
 class Server:

@@ -10,13 +10,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import structlog
 
 from dra_core.errors import ApiConflict, ApiError
-from dra_operator.ports import LeaseApi, LeaseRecord, Measures
 
 _log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRecord:
+    """A Lease. ``renewed`` is compared with itself only: clocks of machines differ.
+
+    ``version`` is its resourceVersion.
+    """
+
+    holder: str
+    renewed: str
+    version: str
+    transitions: int = 0
+    acquired: str = ""
+
+
+class LeaseApi(Protocol):
+    """One Lease object. Calls raise :class:`~dra_core.errors.ApiError`."""
+
+    def read(self) -> LeaseRecord | None:
+        """None if there is none."""
+
+    def write(self, holder: str, last: LeaseRecord | None, seconds: int) -> LeaseRecord:
+        """Create it, or replace the ``last`` one; ApiConflict if somebody was faster."""
+
+
+class Measures(Protocol):
+    """Numbers for monitoring."""
+
+    def set(self, name: str, value: float, **labels: str) -> None:
+        """Set the gauge ``leading``: 1 or 0."""
 
 
 @dataclass(frozen=True, slots=True)
