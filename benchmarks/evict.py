@@ -47,7 +47,7 @@ EVICTOR = "device-taint-eviction-controller"
 THEIR_USER = f"system:serviceaccount:kube-system:{EVICTOR}"
 SHIPPED = ("--kube-api-qps=20", "--kube-api-burst=30")
 LIFTED = ("--kube-api-qps=100000", "--kube-api-burst=100000")
-OUR_LIMITS = ("--pods-per-second=1000", "--pool-share=1")
+OUR_LIMITS = ("--pods-per-second=1000", "--pool-share=1", "--hold-share=1")
 #: Pods of the round in which the share of a pool is the shipped one, and seconds until they are
 #: gone after their eviction.
 GUARDED, GOING, SHARE = 200, 1.0, 0.25
@@ -187,7 +187,7 @@ class Bench:
         """What was on its way with the share of a pool that is shipped."""
         self._manager(SHIPPED, evictor=False)
         namespace = self._pods(GUARDED, grace=30)
-        with self._ours("--pods-per-second=1000"):
+        with self._ours("--pods-per-second=1000", "--hold-share=1"):
             watch = Gone(self._cluster, namespace, GUARDED)
             with self._rule():
                 self._kubelet(namespace, watch)

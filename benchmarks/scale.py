@@ -33,9 +33,10 @@ from testcluster.record import Options  # noqa: E402
 
 PODS, SLICES = 10_000, 5_000
 RATE, SECONDS, STRIDE = 100, 30, 7919
-STARTS = 3
-#: What is asked for: seconds until ready, MB at the peak, part of a core.
-MOST_TIME, MOST_MEMORY, MOST_CORE = 90.0, 600.0, 0.40
+STARTS = 2
+#: What is asked for: seconds until ready, MB at the peak, part of a core; and how many changes a
+#: second the API server must have taken for the latter to count.
+MOST_TIME, MOST_MEMORY, MOST_CORE, LEAST_RATE = 90.0, 600.0, 0.40, 0.95 * RATE
 
 
 @dataclass
@@ -130,14 +131,19 @@ def rows(name: str, found: Sequence[Figures]) -> list[list[str]]:
         _row(f"{name}: ready after, s", [f.ready for f in found], MOST_TIME),
         _row("  peak memory, MB", [f.peak for f in found], MOST_MEMORY),
         _row("  part of a core", [f.core for f in found], MOST_CORE),
-        _row("  changes a second", [f.rate for f in found], None),
-        _row("  processor seconds until ready", [f.started for f in found], None),
+        _row("  changes a second", [f.rate for f in found], least=LEAST_RATE),
+        _row("  processor seconds until ready", [f.started for f in found]),
     ]
 
 
-def _row(text: str, values: Sequence[float], most: float | None) -> list[str]:
-    bar = "" if most is None else f"<= {most:g}"
-    kept = "" if most is None else "yes" if max(values) <= most else "NO"
+def _row(
+    text: str, values: Sequence[float], most: float | None = None, least: float | None = None
+) -> list[str]:
+    bar, kept = "", ""
+    if most is not None:
+        bar, kept = f"<= {most:g}", "yes" if max(values) <= most else "NO"
+    if least is not None:
+        bar, kept = f">= {least:g}", "yes" if min(values) >= least else "NO"
     return [text, f"{min(values):,.2f}", f"{max(values):,.2f}", bar, kept]
 
 
