@@ -46,12 +46,17 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a pod. ``at`` is None if it stays; ``reason`` is one sentence."""
+    """What becomes of a pod. ``at`` is None if it stays; ``reason`` is one sentence.
+
+    ``tainted``: there is a NoExecute taint on a device of a claim that it names, whether that
+    concerns the pod (``causes``) or not.
+    """
 
     pod: Pod
     at: datetime | None
     reason: str
     causes: tuple[Cause, ...] = ()
+    tainted: bool = False
 
 
 #: The taints of one device, of both kinds.
@@ -144,16 +149,18 @@ def decide(
 
 def _verdict(claim: ClaimInUse, pod: Pod, found: tuple[Cause, ...]) -> Verdict:
     if why := spared(claim, pod):
-        return Verdict(pod, None, f"pod {why}")
+        return Verdict(pod, None, f"pod {why}", tainted=bool(found))
     if not found:
         return Verdict(pod, None, f"no device of claim {claim} has a NoExecute taint")
-    return Verdict(pod, found[0].at, str(found[0]), found)
+    return Verdict(pod, found[0].at, str(found[0]), found, tainted=True)
 
 
 def together(pod: Pod, verdicts: Sequence[Verdict]) -> Verdict:
     """The verdicts on a pod by all its claims as one: the earliest moment counts."""
     concerned = [verdict for verdict in verdicts if verdict.causes]
     if not concerned:
-        return next(iter(verdicts), Verdict(pod, None, "pod uses no claim that is allocated"))
+        tainted = (verdict for verdict in verdicts if verdict.tainted)
+        none = Verdict(pod, None, "pod uses no claim that is allocated")
+        return next(tainted, next(iter(verdicts), none))
     found = sorted((cause for verdict in concerned for cause in verdict.causes), key=_when)
-    return Verdict(pod, found[0].at, str(found[0]), tuple(found))
+    return Verdict(pod, found[0].at, str(found[0]), tuple(found), tainted=True)

@@ -102,6 +102,7 @@ class Evictions:
         self._holds = Holds(cluster, self._agenda, world, limits.hold_share)
         self._mode: Mode | None = None
         self._gone: Counter[str] = Counter()
+        self._spared: dict[str, str] = {}
         self._deallocations = Deallocations(cluster, world.notices, world.measures)
         self._unprepared = Unprepared(
             cluster, world.notices, world.measures, limits.report_unstarted
@@ -141,8 +142,19 @@ class Evictions:
             elif plan is not None:
                 self._cancel(plan, verdict)
             else:
+                self._spare(uid, verdict)
                 continue
+            self._spared.pop(uid, None)
             self._world.wake()
+
+    def _spare(self, uid: str, verdict: Verdict | None) -> None:
+        """Say once why a pod with a tainted device stays."""
+        if verdict is None or not verdict.tainted or verdict.pod.deleting or verdict.pod.finished:
+            self._spared.pop(uid, None)
+        elif self._spared.get(uid) != verdict.reason:
+            self._spared[uid] = verdict.reason
+            self._world.measures.add("spared_total")
+            _log.info("pod stays", pod=str(verdict.pod), uid=uid, reason=verdict.reason)
 
     def _follow(self, plan: Plan, verdict: Verdict | None) -> None:
         """Nothing more to do for a pod in flight; once it is gone there is room for another."""

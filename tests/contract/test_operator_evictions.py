@@ -282,10 +282,11 @@ def test_a_second_instance_waits_and_observing_evicts_nobody(
     [
         ({"device": "dev-0"}, {"zero"}),
         ({}, {"zero", "one"}),
+        ({"pool": None}, {"zero", "one"}),
         ({"driver": None, "device": "dev-1"}, {"one"}),
         ({"driver": "other.example.com"}, set()),
     ],
-    ids=["device", "pool", "pool and device of any driver", "another driver"],
+    ids=["device", "pool", "driver", "pool and device of any driver", "another driver"],
 )
 def test_what_a_selector_selects(
     operator: Operator, stand: Stand, selector: dict[str, Any], gone: set[str]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import structlog.testing
 
 from dra_core.errors import ApiConflict, ApiError, ApiForbidden, ApiNotFound, ApiUnavailable
 from dra_core.eviction import Cause
@@ -643,6 +644,43 @@ def test_a_claim_that_stays_allocated_is_reported_once_with_the_reason(
     told = [item for item in stand.told if item[1] == STILL_ALLOCATED]
     assert len(told) == 1
     assert any(why in note and "Warning still allocated" in note for note in stand.notes)
+
+
+# -- who stays -------------------------------------------------------------------------------------
+def said(logs: list[Any]) -> list[tuple[str, str]]:
+    return [(entry["uid"], entry["reason"]) for entry in logs if entry["event"] == "pod stays"]
+
+
+def test_why_a_pod_with_a_tainted_device_stays_is_said_once() -> None:
+    stand = Stand()
+    tolerant = a_claim("u1", toleration=for_seconds(None))
+    with structlog.testing.capture_logs() as logs:
+        stand.put(
+            tolerant, a_pod("u1"), a_pod("u2"), a_pod("u3", node=""), a_pod("u4", finished=True)
+        )
+        assert said(logs) == [], "nothing is tainted"
+        for _ in range(3):
+            stand.put(a_rule())
+        stand.put(a_pod("u1", priority=1))
+    taint = "k:NoExecute of DeviceTaintRule r1 on a.example.com/p/d (claim c)"
+    assert sorted(said(logs)) == [
+        ("u1", f"{taint} is tolerated without limit"),
+        ("u2", "pod claim ns/c is not reserved for it"),
+        ("u3", "pod is not on a node yet"),
+    ]
+    assert stand.counted["spared_total"] == 3
+    assert stand.evicted == []
+
+
+def test_a_pod_that_stayed_and_has_to_go_after_all_is_said_to_stay_again() -> None:
+    stand = Stand()
+    stand.mode = None
+    with structlog.testing.capture_logs() as logs:
+        stand.put(a_claim("u1", toleration=for_seconds(None)), a_pod(), a_rule())
+        stand.put(a_claim("u1"))
+        stand.put(a_claim("u1", toleration=for_seconds(None)))
+        stand.put(a_pod(priority=1))
+    assert [uid for uid, _ in said(logs)] == ["u1", "u1"]
 
 
 # -- drivers that are gone -------------------------------------------------------------------------

@@ -13,6 +13,7 @@ _NUMBERS: Final = {
     "observed_total": "Pods that would have been evicted, in mode observe.",
     "pods_gone_total": "Evicted pods that are gone.",
     "pods_without_driver": "Pods that do not start, and whose devices nobody publishes.",
+    "spared_total": "Pods with a tainted device that stay, by what was said of them.",
     "held_total": "Times that a rule was held back because it concerns too many pods.",
     "claims_deallocated_total": "Claims of evicted pods that have become free.",
     "claims_to_deallocate": "Claims of evicted pods that are still allocated.",
