@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import os
+import random
 import shutil
 import sys
 from pathlib import Path
@@ -63,6 +64,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_WHOLE] = run = _Run()
     config.pluginmanager.register(run, "run")
+    # Seeds stand in names of tests, which have to be the same for all workers.
+    seed = str(random.SystemRandom().randrange(10**6))
+    os.environ.setdefault("DRAGOMAN_SEED", seed)
+
+
+def pytest_report_header() -> str:
+    return f"seed: {os.environ['DRAGOMAN_SEED']}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
