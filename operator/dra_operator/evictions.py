@@ -42,7 +42,7 @@ from dra_operator.ports import (
 )
 from dra_operator.progress import Progress
 from dra_operator.unprepared import Unprepared
-from dra_operator.wide_rules import Holds
+from dra_operator.wide_rules import WideRules
 
 _log = structlog.get_logger(__name__)
 
@@ -99,7 +99,7 @@ class Evictions:
         self._rate = Rate(limits.pods_per_second)
         self._shares = Shares(limits.pool_share)
         self._agenda = Agenda()
-        self._holds = Holds(cluster, self._agenda, world, limits.hold_share)
+        self._wide = WideRules(cluster, self._agenda, world, limits.hold_share)
         self._mode: Mode | None = None
         self._gone: Counter[str] = Counter()
         self._spared: dict[str, str] = {}
@@ -124,7 +124,7 @@ class Evictions:
                 self._changed(self._cluster.remove(kind, uid))
                 if kind == RULES:
                     self._gone.pop(uid, None)
-                    self._holds.forget(uid)
+                    self._wide.forget(uid)
 
     def known(self, kind: str) -> frozenset[str]:
         """The UIDs of all objects of a kind."""
@@ -241,7 +241,7 @@ class Evictions:
             with_room = [
                 plan
                 for plan in ready
-                if not self._holds.holds(plan, tick) and self._room(plan, tick)
+                if not self._wide.holds(plan, tick) and self._room(plan, tick)
             ]
             if not with_room:
                 return _FULL
@@ -271,7 +271,7 @@ class Evictions:
                 going=going,
                 namespaces=len({plan.pod.namespace for plan in plans}),
                 gone=self._gone[rule],
-                held=self._holds.held(rule),
+                held=self._wide.held(rule),
             )
 
     def _room(self, plan: Plan, tick: float) -> bool:

@@ -59,7 +59,7 @@ class Ports(Protocol):
         """For what takes a request."""
 
 
-class Holds:
+class WideRules:
     """Which rules are held back. Used under the lock of whoever holds the cluster's."""
 
     def __init__(self, cluster: Cluster, agenda: Agenda, ports: Ports, share: float) -> None:
