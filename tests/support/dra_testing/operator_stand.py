@@ -251,8 +251,8 @@ class Stand:
         return [
             (item["type"], item["reason"])
             for item in self.cluster.api("GET", path)["items"]
-            if item["regarding"]["name"] == pod
-            and item.get("reportingController") == "dragoman-operator"
+            if item.get("reportingController") == "dragoman-operator"
+            and item["regarding"]["name"] == pod
         ]
 
     def close(self) -> None:
