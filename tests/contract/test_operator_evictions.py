@@ -301,6 +301,33 @@ def test_what_a_selector_selects(
     assert stand.here() == {"zero", "one"} - gone
 
 
+@case("EVCT-05")
+def test_a_pod_that_goes_with_its_namespace_is_nobodys_trouble(
+    operator: Operator, stand: Stand
+) -> None:
+    """The API server takes no Eviction there."""
+    stand.claim("c", "dev-0")
+    stand.pod("a", "c")
+    path = f"/api/v1/namespaces/{stand.name}/pods/a"
+    keep = {"metadata": {"finalizers": ["example.com/keep"]}}
+    namespace = f"/api/v1/namespaces/{stand.name}"
+    stand.cluster.api("PATCH", path, keep)
+    stand.cluster.stop_component("kube-controller-manager")
+    try:
+        stand.cluster.api("DELETE", namespace)
+        stand.rule("r", device="dev-0")
+        until("it is tried", lambda: _gone_already(operator, f"{stand.name}/a"))
+        assert "deletionTimestamp" not in stand.cluster.api("GET", path)["metadata"]
+    finally:
+        stand.cluster.start_component("kube-controller-manager")
+    stand.cluster.api("PATCH", path, {"metadata": {"finalizers": None}})
+    until("it has gone with its namespace", lambda: stand.here() == set())
+
+
+def _gone_already(operator: Operator, pod: str) -> bool:
+    return any(r["pod"] == pod for r in operator.process.events("pod is gone already"))
+
+
 SOON = {"tolerationSeconds": 1}
 TOLERATIONS: dict[str, tuple[list[dict[str, Any]], bool]] = {
     "none": ([], False),

@@ -221,13 +221,15 @@ def test_without_the_right_to_ask_auto_observes(in_tree: Cluster, tmp_path: Path
 def test_the_operator_may_make_no_rules_but_its_own(in_tree: Cluster) -> None:
     account = in_tree.service_account_kubeconfig(operator_stand.NAMESPACE, "dragoman-operator")
 
-    def made(name: str, effect: str) -> str:
+    one = {"driver": "none.example.com", "pool": "p", "device": "d"}
+
+    def made(name: str, effect: str, where: dict[str, str] = one) -> str:
         taint = {"key": "example.com/x", "effect": effect}
         body = {
             "apiVersion": "resource.k8s.io/v1",
             "kind": "DeviceTaintRule",
             "metadata": {"name": name},
-            "spec": {"deviceSelector": {"driver": "none.example.com"}, "taint": taint},
+            "spec": {"deviceSelector": where, "taint": taint},
         }
         arguments = ("create", "--dry-run=server", "-f", "-")
         text = json.dumps(body)
@@ -237,6 +239,8 @@ def test_the_operator_may_make_no_rules_but_its_own(in_tree: Cluster) -> None:
     assert "created" in made("dragoman-probe-x", "None")
     assert "created" in made("dragoman-hold-x", "NoSchedule")
     assert "may not make a rule with effect NoExecute" in made("dragoman-x", "NoExecute")
+    assert "must name one device" in made("dragoman-hold-x", "NoSchedule", {"driver": "x"})
+    assert "created" in made("dragoman-probe-x", "None", {"driver": "x"})
     stand = Stand(in_tree)
     try:
         stand.rule("theirs", effect="None")

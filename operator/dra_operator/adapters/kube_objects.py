@@ -11,7 +11,7 @@ from urllib.parse import quote
 import structlog
 
 from dra_core import taints
-from dra_core.errors import ApiError, ApiNotFound, ApiUnavailable
+from dra_core.errors import ApiConflict, ApiError, ApiForbidden, ApiNotFound, ApiUnavailable
 from dra_core.eviction import Cause
 from dra_core.model.taints import DeviceTaintRule
 from dra_core.model.usage import ClaimInUse, Pod, SliceTaints
@@ -30,6 +30,8 @@ _FRESH: Final = 1.0
 #: ``note`` of an Event, ``message`` of a condition: bytes.
 _NOTE: Final = 1024
 _COMPONENT: Final = "dragoman-operator"
+#: What the API server says of a namespace in which nothing new may be made, an Eviction included.
+_TERMINATING: Final = "because it is being terminated"
 
 #: Path of a resource of resource.k8s.io in the version that is served; None if it is not.
 PathOf = Callable[[str], str | None]
@@ -54,6 +56,11 @@ class KubePods:
         except ApiUnavailable as error:
             if ": 429: " in str(error):
                 raise EvictionRefused(str(error), error.retry_after) from error
+            raise
+        except ApiForbidden as error:
+            if _TERMINATING in str(error):
+                # The pod goes with its namespace: as good as gone.
+                raise ApiConflict(str(error)) from error
             raise
 
     def mark(self, pod: Pod, message: str) -> None:
