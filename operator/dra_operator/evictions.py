@@ -49,6 +49,8 @@ _log = structlog.get_logger(__name__)
 #: Seconds: before a taint that was not confirmed is asked about again; between looks at a pool that
 #: has no room; for which the size of a pool is good, and between updates of gauges.
 _DOUBT, _FULL, _FRESH = 5.0, 1.0, 1.0
+#: Seconds: the longest pause after an attempt that came to nothing for other reasons than a budget.
+_OUTAGE: Final = 10.0
 #: Reasons of events.
 EVICTED: Final = "DeviceTaintEviction"
 BLOCKED: Final = "DeviceTaintEvictionBlocked"
@@ -349,6 +351,9 @@ class Evictions:
             self._shares.leave(plan.group, plan.uid)
             plan.failures += 1
             pause = self._limits.backoff.pause(plan.failures, wanted)
+            if result != "blocked":
+                # A budget takes its time; an API server is back from one moment to the next.
+                pause = max(wanted, min(pause, _OUTAGE))
             if self._limits.delete_after is not None:
                 last = plan.at + timedelta(seconds=self._limits.delete_after)
                 left = (last - self._world.clock.now()).total_seconds()

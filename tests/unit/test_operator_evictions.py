@@ -457,6 +457,16 @@ def test_other_failures_are_tried_again_too() -> None:
     assert stand.told == [("u1", EVICTED)]
 
 
+def test_after_a_long_outage_a_pod_goes_soon() -> None:
+    stand = Stand()
+    stand.wrong["evict"] = lambda: ApiUnavailable("no answer") if stand.seconds < 250 else None
+    shared(stand, "u1")
+    stand.put(a_rule())
+    stand.run(400)
+    assert 250.0 <= stand.times()[-1] <= 260.0
+    assert stand.told == [("u1", EVICTED)]
+
+
 def test_a_rule_removed_while_a_pod_is_blocked_cancels() -> None:
     stand = Stand()
     stand.wrong["evict"] = blocked()
