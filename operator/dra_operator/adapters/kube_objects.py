@@ -32,6 +32,8 @@ _NOTE: Final = 1024
 _COMPONENT: Final = "dragoman-operator"
 #: What the API server says of a namespace in which nothing new may be made, an Eviction included.
 _TERMINATING: Final = "because it is being terminated"
+#: What it says if the pod has another UID; other conflicts are about its resourceVersion.
+_OTHER_UID: Final = "UID in the precondition"
 
 #: Path of a resource of resource.k8s.io in the version that is served; None if it is not.
 PathOf = Callable[[str], str | None]
@@ -56,6 +58,11 @@ class KubePods:
         except ApiUnavailable as error:
             if ": 429: " in str(error):
                 raise EvictionRefused(str(error), error.retry_after) from error
+            raise
+        except ApiConflict as error:
+            if _OTHER_UID not in str(error):
+                # Somebody has changed the pod while the server was at it: it is still there.
+                raise ApiUnavailable(str(error)) from error
             raise
         except ApiForbidden as error:
             if _TERMINATING in str(error):
