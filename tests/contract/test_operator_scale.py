@@ -85,7 +85,7 @@ def test_it_reads_hundreds_of_objects_page_by_page_and_keeps_up(
     crowd.make(PODS)
     crowd.make_slices(SLICES)
     since, begun = audit.position(), time.monotonic()
-    arguments = ("--mode=evict", "--pool-share=1")
+    arguments = ("--mode=evict", "--pool-share=1", "--hold-share=1")
     with operator_stand.running(cluster, tmp_path / "log", *arguments) as operator:
         operator.ready()
         assert time.monotonic() - begun < MOST_TIME
@@ -109,7 +109,7 @@ def test_a_rule_with_many_devices_is_asked_for_once_a_second(
     crowd = Crowd(requests, ["evicted"], prefix="evicted-")
     crowd.make_namespaces()
     crowd.make(100)
-    arguments = ("--mode=evict", "--pool-share=1", "--pods-per-second=1000")
+    arguments = ("--mode=evict", "--pool-share=1", "--hold-share=1", "--pods-per-second=1000")
     with operator_stand.running(cluster, tmp_path / "log", *arguments) as operator:
         operator.ready()
         since, begun = audit.position(), time.monotonic()
