@@ -30,6 +30,7 @@ from dra_core.cel import program  # noqa: E402
 from dra_core.cel.environment import SCHEDULER_1_37  # noqa: E402
 from dra_testing import cel_oracle  # noqa: E402
 from dra_testing.cel_compare import our_answer, verdict  # noqa: E402
+from dra_testing.printed_table import table  # noqa: E402
 
 DEVICES = 1000
 DOMAIN = "gpu.example.com"
@@ -216,15 +217,6 @@ def _child(command: Sequence[str], question: dict[str, Any]) -> tuple[dict[str, 
     process.returncode = 0
     process.stdout.close()
     return answer, usage.ru_utime + usage.ru_stime, int(peak.split()[1]) / 1024
-
-
-def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under a head."""
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-    print(f"\n{title}")
-    for row in (head, *rows):
-        first, *rest = zip(row, widths, strict=True)
-        print(first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest), sep="  ")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -36,6 +36,7 @@ from dra_testing.audit import Audit  # noqa: E402
 from dra_testing.crowd import DRIVER, Crowd, Requests  # noqa: E402
 from dra_testing.operator_stand import GROUP, USER  # noqa: E402
 from dra_testing.polling import until  # noqa: E402
+from dra_testing.printed_table import table  # noqa: E402
 from testcluster import processes, start  # noqa: E402
 from testcluster.cluster import Cluster  # noqa: E402
 from testcluster.progress import Progress  # noqa: E402
@@ -208,7 +209,7 @@ class Bench:
                 path = f"/api/v1/namespaces/{namespace}/pods/{name}"
                 self._requests.send("DELETE", path, {"gracePeriodSeconds": 0})
                 ended.add(name)
-            time.sleep(0.02)
+            time.sleep(0.02)  # a kubelet looks now and then
 
     def _pods(self, count: int, grace: int = 0) -> str:
         self._numbers += 1
@@ -260,16 +261,6 @@ def _row(text: str, values: Sequence[float], bar: str = "", kept: bool = True) -
     return [text, f"{values[0]:,.2f}", f"{values[1]:,.2f}", f"{ratio:.2f}", bar, said]
 
 
-def table(title: str, lines: Sequence[Sequence[str]]) -> None:
-    """Print rows under a head."""
-    head = ["", "reference", "ours", "ratio", "bar", "kept"]
-    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-    print(f"\n{title}")
-    for row in (head, *lines):
-        first, *rest = zip(row, widths, strict=True)
-        print(first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest), sep="  ")
-
-
 def measure(bench: Bench, count: int) -> list[list[str]]:
     """All rounds with one number of pods."""
     shipped, lifted, ours = Measured(), Measured(), Measured()
@@ -288,6 +279,9 @@ def measure(bench: Bench, count: int) -> list[list[str]]:
         *rows(count, shipped, ours, bars=True),
         *rows(count, lifted, ours, bars=False),
     ]
+
+
+HEAD = ["", "reference", "ours", "ratio", "bar", "kept"]
 
 
 def main() -> int:
@@ -313,7 +307,7 @@ def main() -> int:
         f"{os.getloadavg()[0]:.1f}; Kubernetes {cluster.version}, etcd without fsync for both"
     )
     print(f"reference: {MANAGER} {' '.join(SHIPPED)}; ours: {' '.join(OUR_LIMITS)}")
-    table(f"best of {ROUNDS} rounds in turn", lines)
+    table(f"best of {ROUNDS} rounds in turn", HEAD, lines)
     allowed = int(GUARDED * SHARE)
     guard = "yes" if 0 < guarded.most <= allowed and guarded.over == 0 else "NO"
     print(

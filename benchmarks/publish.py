@@ -24,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "cluster"), str(ROOT / "tests" / "support")]
 
+from dra_testing.printed_table import table  # noqa: E402
 from dra_testing.slice_traffic import SLICES, Observer, Traffic, serials, traffic  # noqa: E402
 from dra_testing.slices import driver_kubeconfig, make_node  # noqa: E402
 from testcluster import build, start  # noqa: E402
@@ -200,14 +201,7 @@ def _row(text: str, values: Sequence[float], most: float | None) -> list[str]:
     return [text, f"{values[0]:,.1f}", f"{values[1]:,.1f}", f"{ratio:.2f}", bar, kept]
 
 
-def table(title: str, lines: Sequence[Sequence[str]]) -> None:
-    """Print rows under a head."""
-    head = ["", "reference", "ours", "ratio", "bar", "kept"]
-    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-    print(f"\n{title}")
-    for row in (head, *lines):
-        first, *rest = zip(row, widths, strict=True)
-        print(first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest), sep="  ")
+HEAD = ["", "reference", "ours", "ratio", "bar", "kept"]
 
 
 def main() -> int:
@@ -232,7 +226,7 @@ def main() -> int:
     )
     print(f" Kubernetes {cluster.version}, controller {VERSION}, {build.go_version(REFERENCE)}")
     lines = rows(theirs, ours)
-    table(f"{ROUNDS} rounds in turn, {STORMS} of them with a storm", lines)
+    table(f"{ROUNDS} rounds in turn, {STORMS} of them with a storm", HEAD, lines)
     missed = [line[0] for line in lines if line[-1] == "NO"]
     if missed:
         print(f"\nbars missed: {'; '.join(missed)}")

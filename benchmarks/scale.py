@@ -26,6 +26,7 @@ from dra_testing import operator_stand, process_figures  # noqa: E402
 from dra_testing.crowd import DEVICES, Crowd, Requests  # noqa: E402
 from dra_testing.operator_stand import Operator  # noqa: E402
 from dra_testing.polling import until  # noqa: E402
+from dra_testing.printed_table import table  # noqa: E402
 from testcluster import start  # noqa: E402
 from testcluster.cluster import Cluster  # noqa: E402
 from testcluster.progress import Progress  # noqa: E402
@@ -73,7 +74,7 @@ def run(cluster: Cluster, crowd: Crowd, folder: Path, number: int) -> Figures:
         until("the operator is ready", lambda: _ready(operator), 300, 0.1)
         ready = time.monotonic() - begun
         started = process_figures.processor(pid)
-        time.sleep(5)
+        time.sleep(5)  # what the start leaves to do is not the cost of changes
         used, begun = process_figures.processor(pid), time.monotonic()
         done = changes(crowd)
         seconds = time.monotonic() - begun
@@ -147,14 +148,7 @@ def _row(
     return [text, f"{min(values):,.2f}", f"{max(values):,.2f}", bar, kept]
 
 
-def table(title: str, lines: Sequence[Sequence[str]]) -> None:
-    """Print rows under a head."""
-    head = ["", "least", "most", "bar", "kept"]
-    widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
-    print(f"\n{title}")
-    for row in (head, *lines):
-        first, *rest = zip(row, widths, strict=True)
-        print(first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest), sep="  ")
+HEAD = ["", "least", "most", "bar", "kept"]
 
 
 def main() -> int:
@@ -173,6 +167,7 @@ def main() -> int:
     table(
         f"{PODS:,} pods, {PODS:,} claims, {SLICES:,} slices of {DEVICES} devices; {RATE} changes/s "
         f"for {SECONDS} s; {STARTS} starts",
+        HEAD,
         lines,
     )
     missed = [line[0].strip() for line in lines if line[-1] == "NO"]

@@ -23,11 +23,7 @@ def parameters(profile: str, read_file: ReadFile) -> list[click.Parameter]:
         ),
         click.Option(["--profile"], default=profile, show_default=True, help="Kind of devices."),
         click.Option(["--driver-name"], help="Name of the driver.  [default: the profile's]"),
-        click.Option(
-            ["--kubeconfig"],
-            type=_FOLDER,
-            help="Credentials.  [default: $KUBECONFIG, the pod's service account, ~/.kube/config]",
-        ),
+        settings.kubeconfig(),
         *_of_a_node(),
         *_without_a_node(),
         *_of_publishing(),

@@ -31,6 +31,7 @@ from dra_operator.adapters import (
     inventory,
     kube,
     kube_claims,
+    kube_events,
     kube_objects,
     kube_rules,
     metrics,
@@ -122,7 +123,7 @@ class _Instance:
             World(
                 pods=kube_objects.KubePods(api),
                 taints=kube_objects.KubeTaints(api, self._path),
-                notices=kube_objects.KubeNotices(api, self._path, s.identity),
+                notices=kube_events.KubeNotices(api, self._path, s.identity, "Evict"),
                 measures=self._measures,
                 clock=_Clock(),
                 start=self._start,
@@ -159,7 +160,7 @@ class _Instance:
             binding.World(
                 claims=kube_claims.KubeClaimStatus(api, self._path),
                 holds=kube_claims.KubeHolds(api, self._path),
-                notices=kube_claims.KubeClaimNotices(api, s.identity),
+                notices=kube_events.KubeNotices(api, self._path, s.identity, "Attach"),
                 measures=self._measures,
                 clock=_Clock(),
                 start=self._start_for,

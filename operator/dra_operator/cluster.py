@@ -187,13 +187,14 @@ class Cluster:
         verdicts = [
             verdict
             for named in pod.claims
-            for claim in (self._named(pod.namespace, named.name),)
+            for claim in (self.claim(pod.namespace, named.name),)
             if claim is not None
             for verdict in eviction.decide(claim, [pod], self.taints_of, self._reading)
         ]
         return eviction.together(pod, verdicts)
 
-    def _named(self, namespace: str, name: str) -> ClaimInUse | None:
+    def claim(self, namespace: str, name: str) -> ClaimInUse | None:
+        """A claim by its name."""
         uid = self._claim_named.get((namespace, name))
         return None if uid is None else self._claims.get(uid)
 
@@ -212,10 +213,6 @@ class Cluster:
         pods = (self.pods[uid] for uid in self._using(pool, lambda _: True))
         found = [pod for pod in pods if pod.node and not pod.finished]
         return len(found), frozenset(pod.uid for pod in found if pod.deleting)
-
-    def claim(self, namespace: str, name: str) -> ClaimInUse | None:
-        """A claim by its name."""
-        return self._named(namespace, name)
 
     def published(self, pool: Pool) -> bool:
         """Whether there is any slice of the pool."""
@@ -258,7 +255,7 @@ class Cluster:
             self.pods[uid]
             for uid in self._selected_by(rule)
             for named in self.pods[uid].claims
-            for claim in (self._named(self.pods[uid].namespace, named.name),)
+            for claim in (self.claim(self.pods[uid].namespace, named.name),)
             if claim is not None
             for verdict in eviction.decide(claim, [self.pods[uid]], alone, self._reading)
             if verdict.at is not None

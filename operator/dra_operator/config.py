@@ -136,11 +136,7 @@ def _parameters() -> list[click.Parameter]:
             help="Compare what is in memory with the API server this often.",
         ),
         *_attacher_parameters(),
-        click.Option(
-            ["--kubeconfig"],
-            type=path,
-            help="Credentials.  [default: $KUBECONFIG, the pod's service account, ~/.kube/config]",
-        ),
+        settings.kubeconfig(),
         click.Option(
             ["--http-address"],
             metavar="HOST:PORT",

@@ -201,6 +201,31 @@ class Evictions:
             counted_at, size, leaving = self._sizes[pool]
             self._sizes[pool] = counted_at, size - 1, leaving - {plan.pod.uid}
 
+    # -- what rules say
+
+    def rules(self) -> list[DeviceTaintRule]:
+        """All rules."""
+        with self._lock:
+            return self._cluster.rules()
+
+    def preview(self, rule: DeviceTaintRule) -> Preview:
+        """What the rule would do with effect NoExecute."""
+        with self._lock:
+            return self._cluster.preview(rule)
+
+    def progress(self, rule: str) -> Progress:
+        """How far the evictions of a rule are, by its UID."""
+        with self._lock:
+            plans = self._agenda.of_rule(rule)
+            going = sum(1 for plan in plans if plan.state is State.IN_FLIGHT)
+            return Progress(
+                pending=len(plans) - going,
+                going=going,
+                namespaces=len({plan.pod.namespace for plan in plans}),
+                gone=self._gone[rule],
+                held=self._wide.held(rule),
+            )
+
     # -- what is done
 
     def run_due(self) -> float:
@@ -252,29 +277,6 @@ class Evictions:
             self._shares.enter(plan.group, plan.uid)
             plan.state = State.ATTEMPTED
             self._world.start(lambda plan=plan: self._attempt(plan))  # type: ignore[misc]
-
-    def rules(self) -> list[DeviceTaintRule]:
-        """All rules."""
-        with self._lock:
-            return self._cluster.rules()
-
-    def preview(self, rule: DeviceTaintRule) -> Preview:
-        """What the rule would do with effect NoExecute."""
-        with self._lock:
-            return self._cluster.preview(rule)
-
-    def progress(self, rule: str) -> Progress:
-        """How far the evictions of a rule are, by its UID."""
-        with self._lock:
-            plans = self._agenda.of_rule(rule)
-            going = sum(1 for plan in plans if plan.state is State.IN_FLIGHT)
-            return Progress(
-                pending=len(plans) - going,
-                going=going,
-                namespaces=len({plan.pod.namespace for plan in plans}),
-                gone=self._gone[rule],
-                held=self._wide.held(rule),
-            )
 
     def _room(self, plan: Plan, tick: float) -> bool:
         pool = plan.group[1]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -19,10 +18,8 @@ from urllib.parse import urlencode
 
 import kubernetes.client
 import kubernetes.client.rest
-import kubernetes.config
 import structlog
 import urllib3
-import yaml
 
 from dra_core.errors import (
     ApiConflict,
@@ -33,8 +30,8 @@ from dra_core.errors import (
     ApiNotFound,
     ApiUnauthorized,
     ApiUnavailable,
-    InvalidValue,
 )
+from dra_service import credentials
 
 _log = structlog.get_logger(__name__)
 
@@ -86,24 +83,11 @@ class ApiServer:
 
         Raises InvalidValue with one sentence if the credentials cannot be read; does not connect.
         """
-        configuration = kubernetes.client.Configuration()
-        _check_readable(kubeconfig)
+        configuration = credentials.configuration(kubeconfig)
         try:
-            in_pod = "KUBERNETES_SERVICE_HOST" in os.environ
-            if kubeconfig is None and "KUBECONFIG" not in os.environ and in_pod:
-                kubernetes.config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]
-            else:
-                kubernetes.config.load_kube_config(  # type: ignore[no-untyped-call]
-                    config_file=None if kubeconfig is None else str(kubeconfig),
-                    client_configuration=configuration,
-                    persist_config=False,
-                )
-                _follow_token_file(configuration, kubeconfig)
             return cls(configuration)
-        except Exception as error:  # the package raises OSError, YAML, SSL and errors of its own
-            where = kubeconfig or os.environ.get("KUBECONFIG") or "the default place"
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise _unusable(where, lines[0]) from error
+        except Exception as error:  # certificates, say, that are none
+            raise credentials.unusable(kubeconfig, error) from error
 
     @property
     def url(self) -> str:
@@ -140,6 +124,14 @@ class ApiServer:
         for warning in response.headers.getlist("Warning"):
             _log.warning("the API server warns", path=path, warning=warning)
         return json_object(what, whole)
+
+    def minor_version(self) -> int:
+        """From ``/version``, which any service account may read (role system:discovery)."""
+        found = self.request("GET", "/version")
+        digits = "".join(c for c in str(found.get("minor")) if c.isascii() and c.isdigit())
+        if not digits:
+            raise ApiUnavailable(f"/version gives no minor version: {str(found)[:80]}")
+        return int(digits)
 
     def pages(
         self, path: str, query: Mapping[str, str] | None = None, accept: str = _JSON
@@ -222,68 +214,6 @@ def json_object(what: str, content: bytes) -> JSON:
     if not isinstance(data, dict):
         raise ApiUnavailable(f"{what}: the answer is no object: {content[:40]!r}")
     return data
-
-
-def _unusable(where: object, why: str | None) -> InvalidValue:
-    return InvalidValue(
-        f"cannot use the kubeconfig {where}: {why}; give a readable one with --kubeconfig"
-    )
-
-
-def _follow_token_file(
-    configuration: kubernetes.client.Configuration, kubeconfig: Path | None
-) -> None:
-    """Read the file of ``tokenFile`` at each request, as client-go does: tokens are rotated.
-
-    The package reads it once.
-    """
-    file = None if kubeconfig is None else str(kubeconfig)
-    _, active = kubernetes.config.list_kube_config_contexts(config_file=file)  # type: ignore[no-untyped-call]
-    path = _token_file(_paths(kubeconfig), active["context"].get("user"))
-    if path is None:
-        return
-
-    def refresh(made: kubernetes.client.Configuration) -> None:
-        token = path.read_text().strip()
-        if not token:
-            raise ValueError(f"the token file {path} is empty")
-        made.api_key["BearerToken"] = f"Bearer {token}"
-
-    # The package sets it to None and says nothing about its type.
-    configuration.refresh_api_key_hook = refresh  # type: ignore[assignment]
-
-
-def _token_file(paths: list[Path], user: str | None) -> Path | None:
-    """Of the first of the files that has the user; relative to that file."""
-    for path in paths:
-        if not path.exists():
-            continue
-        for entry in (yaml.safe_load(path.read_bytes()) or {}).get("users") or []:
-            if entry.get("name") == user:
-                given = (entry.get("user") or {}).get("tokenFile")
-                return path.parent / given if given else None
-    return None
-
-
-def _paths(kubeconfig: Path | None) -> list[Path]:
-    """Where the configuration may stand, in order."""
-    if kubeconfig is not None:
-        return [kubeconfig]
-    listed = os.environ.get("KUBECONFIG", "").split(os.pathsep)
-    return [Path(p) for p in listed if p] or [Path.home() / ".kube" / "config"]
-
-
-def _check_readable(kubeconfig: Path | None) -> None:
-    """Name the trouble with a file that was asked for; the package would call it all invalid."""
-    asked = kubeconfig is not None or "KUBECONFIG" in os.environ
-    for path in _paths(kubeconfig) if asked else []:
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            raise _unusable(path, error.strerror) from error
-        with contextlib.suppress(yaml.YAMLError, RecursionError, UnicodeError):
-            if not isinstance(yaml.safe_load(content) or {}, dict):
-                raise _unusable(path, "it is not a YAML mapping")
 
 
 def _error(what: str, response: urllib3.BaseHTTPResponse) -> ApiError:

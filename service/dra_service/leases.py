@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Any
 
 from dra_core.errors import ApiNotFound
 from dra_service.api_server import JSON, ApiServer
+from dra_service.events import micro_time
 from dra_service.leadership import LeaseRecord
 
 
@@ -28,7 +28,7 @@ class KubeLease:
 
     def write(self, holder: str, last: LeaseRecord | None, seconds: int) -> LeaseRecord:
         """POST, or PUT on condition of the resourceVersion."""
-        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        now = micro_time()
         changed = last is None or last.holder != holder
         spec: dict[str, Any] = {
             "holderIdentity": holder,

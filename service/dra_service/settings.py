@@ -31,6 +31,15 @@ class Number(click.FloatRange):
         return number
 
 
+def kubeconfig() -> click.Option:
+    """``--kubeconfig``, as :func:`dra_service.credentials.configuration` takes it."""
+    return click.Option(
+        ["--kubeconfig"],
+        type=click.Path(path_type=Path),
+        help="Credentials.  [default: $KUBECONFIG, the pod's service account, ~/.kube/config]",
+    )
+
+
 def context_settings(environment: str) -> dict[str, Any]:
     """For ``click.Command``: a flag is also a variable, ``environment`` before its name."""
     return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import queue
 import threading
 import uuid
@@ -18,17 +17,13 @@ from dra_core.names import DriverName, NodeName
 from dra_driver.adapters.kube import KubeApi
 from dra_driver.ports import Changed, Listed, Scope
 from dra_service.api_server import JSON
+from dra_service.events import Reporter, send
 
 _log = structlog.get_logger(__name__)
 
 _PATH: Final = f"/apis/{wire.API_VERSION}/resourceslices"
-_EVENTS: Final = "/apis/events.k8s.io/v1/namespaces/{}/events"
-#: Events about objects without a namespace, such as Nodes, stand in this one.
-_DEFAULT: Final = "default"
 #: Names of slices and of their pools, without the devices: a cluster can have many slices.
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
-#: ``note`` of an Event.
-_NOTE: Final = 1024
 _WAITING: Final = 32
 #: What an Event says of the object that it regards.
 _REFERENCE: Final = ("apiVersion", "kind", "namespace", "name", "uid")
@@ -69,12 +64,8 @@ class KubeSlices:
         }
 
     def minor_version(self) -> int:
-        """From ``/version``, which any service account may read (role system:discovery)."""
-        found = self._api.request("GET", "/version")
-        digits = "".join(c for c in str(found.get("minor")) if c.isascii() and c.isdigit())
-        if not digits:
-            raise ApiUnavailable(f"/version gives no minor version: {str(found)[:80]}")
-        return int(digits)
+        """See :meth:`dra_service.api_server.ApiServer.minor_version`."""
+        return self._api.minor_version()
 
     def list(self, scope: Scope) -> Listed:
         """Selected by the server: spec.driver and spec.nodeName."""
@@ -156,8 +147,7 @@ class KubeEvents:
         about: Mapping[str, str] | None = None,
     ) -> None:
         self._api = api
-        self._driver = driver
-        self._instance = instance
+        self._reporter = Reporter(driver, instance, "Publish")
         self._about = about
         self._waiting: queue.Queue[JSON] = queue.Queue(_WAITING)
 
@@ -171,36 +161,17 @@ class KubeEvents:
         if regarding is None:
             return
         try:
-            self._waiting.put_nowait(self._event(regarding, reason, note))
+            reference = {k: v for k, v in regarding.items() if k in _REFERENCE}
+            name = self._reporter.controller
+            event = self._reporter.event(reference, "Warning", reason, note, name=name)
+            self._waiting.put_nowait(event)
         except queue.Full:
             _log.debug("event not sent, too many are waiting", reason=reason)
-
-    def _event(self, regarding: Mapping[str, Any], reason: str, note: str) -> JSON:
-        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        text = note.encode()[:_NOTE].decode(errors="ignore")
-        return {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{self._driver}-", "namespace": _namespace(regarding)},
-            "eventTime": now,
-            "reportingController": self._driver,
-            "reportingInstance": self._instance[:128],
-            "action": "Publish",
-            "reason": reason,
-            "type": "Warning",
-            "note": text,
-            "regarding": {k: v for k, v in regarding.items() if k in _REFERENCE},
-        }
 
     def _send(self) -> None:
         while True:
             event = self._waiting.get()
             try:
-                path = _EVENTS.format(event["metadata"]["namespace"])
-                self._api.request("POST", path, None, event)
+                send(self._api, event)
             except ApiError as error:
                 _log.debug("event not sent", reason=event["reason"], error=str(error))
-
-
-def _namespace(regarding: Mapping[str, Any]) -> str:
-    return str(regarding.get("namespace", _DEFAULT))

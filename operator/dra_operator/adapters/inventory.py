@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -72,12 +71,7 @@ class Inventory:
                 missing[plural] = f"this service account may not {denied}"
             else:
                 readable[plural] = resource
-        return Survey(self._minor(), readable, missing)
-
-    def _minor(self) -> int:
-        """Some providers write ``37+``."""
-        found = re.match(r"\d+", str(self._api.request("GET", "/version").get("minor", "")))
-        return int(found.group()) if found else 0
+        return Survey(self._api.minor_version(), readable, missing)
 
     def _served(self) -> dict[str, Resource]:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from typing import ClassVar, Final
 
 from dra_service.api_server import ApiServer
@@ -14,6 +15,15 @@ METADATA_ONLY: Final = (
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 #: Server-side apply; JSON is YAML.
 APPLY: Final = "application/apply-patch+yaml"
+
+
+#: Path of a resource of resource.k8s.io in the version that is served; None if it is not.
+PathOf = Callable[[str], str | None]
+
+
+def api_version(path: str) -> str:
+    """``resource.k8s.io/v1`` of such a path."""
+    return path.removeprefix("/apis/").rpartition("/")[0]
 
 
 class KubeApi(ApiServer):

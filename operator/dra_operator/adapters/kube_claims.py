@@ -1,14 +1,12 @@
-"""Conditions in claims, rules that hold devices back, and events about claims.
+"""Conditions in claims, and rules that hold devices back.
 
 See :mod:`dra_operator.binding_ports`.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
 from urllib.parse import quote
 
 import structlog
@@ -19,19 +17,12 @@ from dra_core.errors import ApiConflict, ApiError, ApiForbidden, ApiInvalid, Api
 from dra_core.model.claims import ClaimReference, DeviceStatus
 from dra_core.taints import DeviceId
 from dra_core.wire import lean
-from dra_operator.adapters.kube import APPLY, KubeApi
+from dra_operator.adapters.kube import APPLY, KubeApi, PathOf, api_version
 from dra_operator.binding_ports import Contested, Fresh
 from dra_operator.cluster import CLAIMS, RULES
 from dra_service.api_server import JSON
 
 _log = structlog.get_logger(__name__)
-
-#: ``note`` of an Event: bytes.
-_NOTE: Final = 1024
-_COMPONENT: Final = "dragoman-operator"
-
-#: Path of a resource of resource.k8s.io in the version that is served; None if it is not.
-PathOf = Callable[[str], str | None]
 
 
 def manager_of(device: DeviceId) -> str:
@@ -100,7 +91,7 @@ class KubeHolds:
         path = self._path(RULES)
         if path is None:
             return False
-        version = path.rpartition("/")[0].rpartition("/")[2]
+        version = api_version(path).rpartition("/")[2]
         try:
             self._api.request(
                 "POST", path, None, wire.from_v1(wire.write(hold_rule(hold)), version)
@@ -121,43 +112,6 @@ class KubeHolds:
             self._api.request("DELETE", f"{path}/{quote(name, safe='')}", None, options)
         except (ApiNotFound, ApiConflict):
             _log.debug("rule is gone already", rule=name)
-
-
-class KubeClaimNotices:
-    """See :class:`dra_operator.binding_ports.ClaimNotices`."""
-
-    def __init__(self, api: KubeApi, instance: str) -> None:
-        self._api = api
-        self._instance = instance
-
-    def tell(self, claim: ClaimReference, kind: str, reason: str, note: str) -> None:
-        """POST of an Event in the namespace of the claim."""
-        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        event = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{claim.name[:200]}-", "namespace": claim.namespace},
-            "eventTime": now,
-            "reportingController": _COMPONENT,
-            "reportingInstance": self._instance[:128],
-            "action": "Attach",
-            "reason": reason,
-            "type": kind,
-            "note": note.encode()[:_NOTE].decode(errors="ignore"),
-            "regarding": {
-                "apiVersion": wire.API_VERSION,
-                "kind": "ResourceClaim",
-                "namespace": claim.namespace,
-                "name": claim.name,
-                "uid": claim.uid,
-            },
-        }
-        path = f"/apis/events.k8s.io/v1/namespaces/{quote(claim.namespace, safe='')}/events"
-        try:
-            self._api.request("POST", path, None, event)
-        except ApiError as error:
-            claim_name = f"{claim.namespace}/{claim.name}"
-            _log.warning("event not written", claim=claim_name, reason=reason, error=str(error))
 
 
 def cluster_id(api: KubeApi) -> str:

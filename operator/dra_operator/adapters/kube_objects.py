@@ -1,4 +1,4 @@
-"""Pods, taints and events. See :mod:`dra_operator.ports`."""
+"""Pods and taints. See :mod:`dra_operator.ports`."""
 
 from __future__ import annotations
 
@@ -8,35 +8,25 @@ from collections.abc import Callable
 from typing import Final
 from urllib.parse import quote
 
-import structlog
-
 from dra_core import taints
-from dra_core.errors import ApiConflict, ApiError, ApiForbidden, ApiNotFound, ApiUnavailable
+from dra_core.errors import ApiConflict, ApiForbidden, ApiNotFound, ApiUnavailable
 from dra_core.eviction import Cause
 from dra_core.model.taints import DeviceTaintRule
-from dra_core.model.usage import ClaimInUse, Pod, SliceTaints
+from dra_core.model.usage import Pod, SliceTaints
 from dra_core.wire import lean
-from dra_core.wire.versions import GROUP
-from dra_operator.adapters.kube import STRATEGIC, KubeApi
+from dra_operator.adapters.kube import STRATEGIC, KubeApi, PathOf, api_version
 from dra_operator.adapters.recent import Recent
-from dra_operator.cluster import CLAIMS, RULES, SLICES
-from dra_operator.ports import EvictionRefused, Subject
+from dra_operator.cluster import RULES, SLICES
+from dra_operator.ports import EvictionRefused
 from dra_service.api_server import JSON
-
-_log = structlog.get_logger(__name__)
+from dra_service.events import cut
 
 #: Seconds for which a rule or slice that was read is good: one with many pods is asked for once.
 _FRESH: Final = 1.0
-#: ``note`` of an Event, ``message`` of a condition: bytes.
-_NOTE: Final = 1024
-_COMPONENT: Final = "dragoman-operator"
 #: What the API server says of a namespace in which nothing new may be made, an Eviction included.
 _TERMINATING: Final = "because it is being terminated"
 #: What it says if the pod has another UID; other conflicts are about its resourceVersion.
 _OTHER_UID: Final = "UID in the precondition"
-
-#: Path of a resource of resource.k8s.io in the version that is served; None if it is not.
-PathOf = Callable[[str], str | None]
 
 
 class KubePods:
@@ -76,7 +66,7 @@ class KubePods:
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "DeletionByDragomanOperator",
-            "message": _cut(message),
+            "message": cut(message),
             "lastTransitionTime": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         body = {"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}}
@@ -93,10 +83,6 @@ def _on_condition_of(pod: Pod) -> JSON:
 
 def _path(pod: Pod) -> str:
     return f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}"
-
-
-def _cut(text: str) -> str:
-    return text.encode()[:_NOTE].decode(errors="ignore")
 
 
 class KubeTaints:
@@ -167,59 +153,10 @@ class KubeTaints:
         if path is None:
             return []
         query = {"fieldSelector": f"spec.driver={device.driver}"}
-        kind = {"apiVersion": path.removeprefix("/apis/").rpartition("/")[0]}
+        kind = {"apiVersion": api_version(path)}
         slices = [
             lean.resource_slice({**item, **kind, "kind": "ResourceSlice"})
             for page in self._api.pages(path, query)
             for item in page.get("items") or []
         ]
         return [item for item in slices if item.pool == device.pool]
-
-
-class KubeNotices:
-    """See :class:`dra_operator.ports.Notices`."""
-
-    def __init__(self, api: KubeApi, path: PathOf, instance: str) -> None:
-        self._api = api
-        self._path = path
-        self._instance = instance
-
-    def tell(self, subject: Subject, kind: str, reason: str, note: str) -> None:
-        """POST of an Event in the namespace of the subject, ``default`` if it has none."""
-        regarding = self._regarding(subject)
-        namespace = regarding.get("namespace", "default")
-        event = {
-            "apiVersion": "events.k8s.io/v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{subject.name[:200]}-", "namespace": namespace},
-            "eventTime": _micro_time(),
-            "reportingController": _COMPONENT,
-            "reportingInstance": self._instance[:128],
-            "action": "Evict",
-            "reason": reason,
-            "type": kind,
-            "note": _cut(note),
-            "regarding": regarding,
-        }
-        path = f"/apis/events.k8s.io/v1/namespaces/{quote(namespace, safe='')}/events"
-        try:
-            self._api.request("POST", path, None, event)
-        except ApiError as error:
-            _log.warning("event not written", about=str(subject), reason=reason, error=str(error))
-
-    def _regarding(self, subject: Subject) -> dict[str, str]:
-        """An ObjectReference."""
-        found = {"name": subject.name, "uid": subject.uid}
-        if isinstance(subject, Pod):
-            return {**found, "apiVersion": "v1", "kind": "Pod", "namespace": subject.namespace}
-        if isinstance(subject, ClaimInUse):
-            return {**found, **self._kind(CLAIMS, "ResourceClaim"), "namespace": subject.namespace}
-        return {**found, **self._kind(RULES, "DeviceTaintRule")}
-
-    def _kind(self, plural: str, kind: str) -> dict[str, str]:
-        path = self._path(plural) or f"/apis/{GROUP}/v1/{plural}"
-        return {"apiVersion": path.removeprefix("/apis/").rpartition("/")[0], "kind": kind}
-
-
-def _micro_time() -> str:
-    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -6,14 +6,14 @@ See :class:`dra_operator.ports.ProbeApi` and :class:`dra_operator.ports.RuleStat
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from dra_core.errors import ApiNotFound
 from dra_core.model.objects import Condition
 from dra_core.wire import tables
-from dra_operator.adapters.kube import APPLY, KubeApi
+from dra_operator.adapters.kube import APPLY, KubeApi, PathOf, api_version
 from dra_operator.cluster import RULES
 from dra_operator.ports import RuleCondition
 from dra_operator.progress import TYPE
@@ -23,9 +23,6 @@ from dra_service.api_server import JSON
 #: A driver that nobody has (RFC 2606), so that the rule selects nothing even where an omitted
 #: selector selects everything (the scheduler of 1.36).
 _NOBODY: Final = "dragoman-probe.invalid"
-
-#: Path of a resource of resource.k8s.io in the version that is served; None if it is not.
-PathOf = Callable[[str], str | None]
 
 
 class _Rules:
@@ -45,8 +42,7 @@ class _Rules:
         return f"{self._folder()}/{quote(name, safe='')}"
 
     def _kind(self) -> JSON:
-        version = self._folder().removeprefix("/apis/").rpartition("/")[0]
-        return {"apiVersion": version, "kind": "DeviceTaintRule"}
+        return {"apiVersion": api_version(self._folder()), "kind": "DeviceTaintRule"}
 
 
 class KubeProbes(_Rules):
