@@ -16,6 +16,7 @@
     ├── StorageError            a file could not be written, read or removed      retryable
     └── ApiError                the Kubernetes API refused or could not answer
         ├── ApiUnavailable      no answer, 429 or 5xx                             retryable
+        │   └── ApiBusy         429: nothing was done                             retryable
         ├── ApiUnauthorized     401: the credentials are not (or no longer) good  retryable
         ├── ApiForbidden        403: a right is missing
         ├── ApiNotFound         404
@@ -99,6 +100,10 @@ class ApiUnavailable(ApiError):
     def __init__(self, message: str, retry_after: float = 0.0) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class ApiBusy(ApiUnavailable):
+    """429: not now, and nothing was done."""
 
 
 class ApiUnauthorized(ApiError):

@@ -205,6 +205,7 @@ class Publisher:
         self._writer.forget_owner()
         self.capabilities.look_again()
         try:
+            self._writer.make_sure()
             self._offer.meet(self._api.minor_version)
             pools = self._offer.pools(self._published())
             if self._names:
@@ -350,6 +351,7 @@ class Publisher:
                 self._writer.delete(item["metadata"]["name"])
 
     def _withdraw_all(self) -> None:
+        self._writer.make_sure()
         self._remove_others([])
         if not self.withdrawn.is_set():
             _log.info("all slices withdrawn")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,9 @@ from dra_driver.pacing import backoff
 from dra_driver.ports import Changed, Scope, SliceApi
 
 _log = structlog.get_logger(__name__)
+
+#: Seconds: a stream that brings nothing and ends sooner is none; one that lasts longer works.
+_SHORT, _WORKS = 1.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class SliceWatch:
         self._clock = clock
         self._stopping = threading.Event()
         self._wanted = threading.Event()
+        self._began, self._events = math.inf, 0  # of the running stream
         if scope is Scope.NODE:
             self._wanted.set()
 
@@ -61,6 +66,7 @@ class SliceWatch:
         """List and watch until stopped."""
         failures = 0
         while not self._stopping.is_set():
+            self._began, self._events = math.inf, 0
             try:
                 listed = self._api.list(self._scope)
                 self._take(Relisted(self._scope, listed.items))
@@ -70,29 +76,34 @@ class SliceWatch:
                 self._watch(listed.resource_version)
                 failures = 0
             except ApiExpired:
-                failures += 1
+                failures = self._in_a_row(failures)
             except ApiError as error:
-                failures += 1
+                failures = self._in_a_row(failures)
                 scope = self._scope.value
                 _log.warning(
                     "cannot watch slices", scope=scope, error=str(error), failures=failures
                 )
             except Exception:  # noqa: BLE001 - claims must be served all the same
-                failures += 1
+                failures = self._in_a_row(failures)
                 _log.exception("watching slices failed unexpectedly")
             if failures:
                 self._stopping.wait(backoff(failures))
 
+    def _in_a_row(self, failures: int) -> int:
+        """With one more; it is the first if it ends a watch that worked."""
+        worked = self._events > 0 or self._clock() - self._began >= _WORKS
+        return 1 if worked else failures + 1
+
     def _watch(self, version: str) -> None:
         """Until an error, or a stream that brings nothing and ends at once; list again then."""
         while not self._stopping.is_set():
-            began, events = self._clock(), 0
+            self._began, self._events = self._clock(), 0
             for event in self._api.watch(self._scope, version):
-                events += 1
+                self._events += 1
                 version = event.object.get("metadata", {}).get("resourceVersion", version)
                 if event.kind != "BOOKMARK":
                     self._take(event)
                 if self._stopping.is_set():
                     return
-            if not events and self._clock() - began < 1.0:
+            if not self._events and self._clock() - self._began < _SHORT:
                 raise ApiUnavailable("the watch ends as soon as it begins")

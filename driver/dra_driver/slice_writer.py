@@ -7,14 +7,22 @@ ever. What came back as it was sent is not read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
 
 from dra_core import names, publishing, taint_times, wire
-from dra_core.errors import ApiConflict, ApiNotFound, InvalidObject
+from dra_core.errors import (
+    ApiBusy,
+    ApiConflict,
+    ApiError,
+    ApiNotFound,
+    ApiUnavailable,
+    InvalidObject,
+)
 from dra_core.model.slices import PublishedSlice
 from dra_core.names import DriverName, NodeName, PoolName
 from dra_core.wire.dropped import dropped_fields
@@ -64,6 +72,7 @@ class SliceWriter:
         self._owner: Mapping[str, Any] | None = None
         self._owner_known = False
         self._dropped: set[str] = set()
+        self._unsure = False  # whether a write may have been made without our knowing
 
     def forget_owner(self) -> None:
         """The Node may be another one under the same name."""
@@ -81,6 +90,27 @@ class SliceWriter:
         self._limit.wait()
         if not self._turn():
             raise NotOurTurn
+
+    def make_sure(self) -> None:
+        """Read what is there, if a write had no answer: it may have been made all the same.
+
+        Otherwise a change that is taken back right then would look as if nothing had to be done.
+        """
+        if self._unsure:
+            self._relist()
+            self._unsure = False
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except ApiError as error:
+            no_answer = isinstance(error, ApiUnavailable) and not isinstance(error, ApiBusy)
+            self._unsure = self._unsure or no_answer
+            raise
+        except Exception:
+            self._unsure = True  # the answer could not be understood
+            raise
 
     def name(self, pool: PoolName, index: int) -> str:
         """Of the slice with this index; another one where somebody else has that."""
@@ -130,7 +160,8 @@ class SliceWriter:
             return
         self._may_write()
         self._measures.add("writes_total", verb="delete")
-        self._api.delete(name, item["metadata"]["uid"])
+        with self._writing():
+            self._api.delete(name, item["metadata"]["uid"])
         self._store.deleted(name)
         self._known.pop(name, None)
 
@@ -143,11 +174,12 @@ class SliceWriter:
         self._measures.add("writes_total", verb=type(write).__name__.lower())
         wanted = write.slice
         body = self._body(wanted)
-        if isinstance(write, publishing.Create):
-            stored = self._create(wanted, body)
-        else:
-            stored = self._update(wanted.name, body)
-        self._store.written(stored)
+        with self._writing():
+            if isinstance(write, publishing.Create):
+                stored = self._create(wanted, body)
+            else:
+                stored = self._update(wanted.name, body)
+            self._store.written(stored)
         if stored["spec"] == body["spec"]:
             self._echoes.pop(wanted.name, None)
             self._known[wanted.name] = (stored["spec"], wanted)

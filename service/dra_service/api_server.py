@@ -22,6 +22,7 @@ import structlog
 import urllib3
 
 from dra_core.errors import (
+    ApiBusy,
     ApiConflict,
     ApiError,
     ApiExpired,
@@ -53,7 +54,7 @@ _BY_STATUS: Final[Mapping[int, type[ApiError]]] = {
     409: ApiConflict,
     410: ApiExpired,
     422: ApiInvalid,
-    429: ApiUnavailable,
+    429: ApiBusy,
 }
 
 
@@ -226,8 +227,8 @@ def _error(what: str, response: urllib3.BaseHTTPResponse) -> ApiError:
     message = f"{what}: {response.status}: {text[:_MESSAGE]}"
     if kind is ApiInvalid:
         return ApiInvalid(message, _causes(status))
-    if kind is ApiUnavailable:
-        return ApiUnavailable(message, _seconds(response.headers.get("Retry-After", "")))
+    if issubclass(kind, ApiUnavailable):
+        return kind(message, _seconds(response.headers.get("Retry-After", "")))
     return kind(message)
 
 

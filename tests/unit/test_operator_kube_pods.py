@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from dra_core.errors import ApiConflict, ApiError, ApiForbidden, ApiNotFound, ApiUnavailable
+from dra_core.errors import (
+    ApiBusy,
+    ApiConflict,
+    ApiError,
+    ApiForbidden,
+    ApiNotFound,
+    ApiUnavailable,
+)
 from dra_core.model.usage import Pod
 from dra_core.names import PodUID
 from dra_operator.adapters.kube_objects import KubePods
@@ -33,7 +40,7 @@ GOING = "unable to create new content in namespace ns because it is being termin
 @pytest.mark.parametrize(
     ("error", "means"),
     [
-        (ApiUnavailable("POST x: 429: a budget", 10.0), EvictionRefused),
+        (ApiBusy("POST x: 429: a budget", 10.0), EvictionRefused),
         (ApiUnavailable("POST x: no answer"), ApiUnavailable),
         (ApiConflict(f"POST x: 409: {REPLACED}"), ApiConflict),
         (ApiConflict(f"POST x: 409: {CHANGED}"), ApiUnavailable),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dra_core import layout, wire
-from dra_core.errors import ApiUnavailable
+from dra_core.errors import ApiBusy, ApiForbidden, ApiUnavailable
 from dra_core.model.devices import Device
 from dra_core.model.slices import Pool, PublishedSlice
 from dra_core.names import DeviceName, DriverName, NodeName, PoolName
@@ -48,6 +48,9 @@ class Memory:
         self.items: dict[str, JSON] = {}
         self.writes = 0
         self.broken = ""  # the pool whose writes fail
+        self.after: list[Exception] = []  # raised by the next writes, which are made all the same
+        self.before: list[Exception] = []  # raised by the next writes, which are not made
+        self.lists = 0
         self._version = 0
 
     def owner(self) -> JSON:
@@ -60,6 +63,7 @@ class Memory:
         return 37
 
     def list(self, scope: Scope) -> Listed:
+        self.lists += 1
         items = self.items.values() if scope is Scope.NODE else ()
         return Listed(tuple(_copy(item) for item in items), str(self._version))
 
@@ -82,15 +86,21 @@ class Memory:
     def delete(self, name: str, uid: str) -> None:  # noqa: ARG002 - a SliceApi
         self.writes += 1
         del self.items[name]
+        if self.after:
+            raise self.after.pop()
 
     def _store(self, body: JSON, more: JSON) -> JSON:
         if body["spec"]["pool"]["name"] == self.broken:
             raise ApiUnavailable("broken")
+        if self.before:
+            raise self.before.pop()
         self.writes += 1
         self._version += 1
         stored = _copy(body)
         stored["metadata"] |= {"resourceVersion": str(self._version), **more}
         self.items[stored["metadata"]["name"]] = stored
+        if self.after:
+            raise self.after.pop()
         return _copy(stored)
 
     def serials(self, pool: str) -> set[int]:
@@ -185,6 +195,55 @@ def test_a_pool_that_waits_is_not_overtaken_for_ever(stand: Stand, slices: int) 
         stand.now += 60 / RATE
     assert max(stand.api.serials("a")) >= 5
     assert max(stand.api.serials("b")) >= 5
+
+
+@pytest.mark.parametrize("error", [ApiUnavailable("the answer broke off"), KeyError("metadata")])
+def test_a_change_without_an_answer_that_is_taken_back_is_taken_back(
+    stand: Stand, error: Exception
+) -> None:
+    """It was made, and the watch has not said so yet: nothing to do would be wrong."""
+    stand.publish(pool(1, 0))
+    stand.api.after = [error]
+    assert stand.publish(pool(1, 1)) is not None, "to be tried again"
+    assert stand.api.serials("n1") == {1}
+    assert stand.publish(pool(1, 0)) is None
+    assert stand.api.serials("n1") == {0}
+    assert stand.publisher.trouble == ""
+
+
+def test_a_deletion_without_an_answer_that_is_taken_back_is_taken_back(stand: Stand) -> None:
+    stand.publish(pool(1, 0))
+    stand.api.after = [ApiUnavailable("the answer broke off")]
+    assert stand.publish() is not None
+    assert stand.api.items == {}
+    assert stand.publish(pool(1, 0)) is None
+    assert stand.api.serials("n1") == {0}
+
+
+def test_what_was_created_without_an_answer_is_withdrawn(stand: Stand) -> None:
+    stand.api.after = [ApiUnavailable("the answer broke off")]
+    assert stand.publish(pool(1, 0)) is not None
+    stand.publisher.withdraw()
+    assert stand.publisher._converge() is None
+    assert stand.api.items == {}
+    assert stand.publisher.withdrawn.is_set()
+
+
+@pytest.mark.parametrize(
+    ("error", "lists"), [(ApiUnavailable("502"), 2), (ApiBusy("429"), 0), (ApiForbidden("403"), 0)]
+)
+def test_what_is_there_is_read_again_only_if_that_is_not_known(
+    stand: Stand, error: Exception, lists: int
+) -> None:
+    """A server that is busy is not asked for more."""
+    stand.publish(pool(1, 0))
+    stand.api.before = [error]
+    assert stand.publish(pool(1, 1)) is not None
+    assert stand.publisher._converge() is None
+    assert stand.api.serials("n1") == {1}
+    assert stand.api.lists == lists
+    assert stand.publisher._converge() is None
+    assert stand.api.lists == lists
 
 
 def test_an_error_is_told_while_another_pool_waits(stand: Stand) -> None:

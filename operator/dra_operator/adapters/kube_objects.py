@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import quote
 
 from dra_core import taints
-from dra_core.errors import ApiConflict, ApiForbidden, ApiNotFound, ApiUnavailable
+from dra_core.errors import ApiBusy, ApiConflict, ApiForbidden, ApiNotFound, ApiUnavailable
 from dra_core.eviction import Cause
 from dra_core.model.taints import DeviceTaintRule
 from dra_core.model.usage import Pod, SliceTaints
@@ -45,10 +45,8 @@ class KubePods:
         }
         try:
             self._api.request("POST", f"{_path(pod)}/eviction", None, body)
-        except ApiUnavailable as error:
-            if ": 429: " in str(error):
-                raise EvictionRefused(str(error), error.retry_after) from error
-            raise
+        except ApiBusy as error:
+            raise EvictionRefused(str(error), error.retry_after) from error
         except ApiConflict as error:
             if _OTHER_UID not in str(error):
                 # Somebody has changed the pod while the server was at it: it is still there.

@@ -14,6 +14,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,13 +32,27 @@ _HOP: Final = {"connection", "keep-alive", "transfer-encoding", "host", "content
 
 @dataclass
 class Call:
-    """A request that has arrived. ``sent`` is its body as an object, if it has one."""
+    """A request that has arrived, ``at`` a moment of the monotonic clock.
+
+    ``sent`` is its body as an object, if it has one; ``took`` are the seconds until its status.
+    """
 
     method: str
     path: str
     query: str
     sent: Any = None
     status: int | None = None
+    at: float = field(default_factory=time.monotonic)
+    took: float | None = None
+
+    def __str__(self) -> str:
+        answer = "no answer" if self.took is None else f"{self.status} after {self.took:.2f} s"
+        dry = " (dry run)" if self.dry_run else ""
+        return f"{self.at:.2f} {self.method} {self.path}{dry}: {answer}"
+
+    def answered(self, status: int) -> None:
+        """By the server, or in its place."""
+        self.status, self.took = status, time.monotonic() - self.at
 
     @property
     def watch(self) -> bool:
@@ -209,7 +224,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _refuse(self, call: Call, rule: Rule) -> None:
         assert rule.status is not None
-        call.status = rule.status
+        call.answered(rule.status)
         status = {"kind": "Status", "code": rule.status, "message": "by the fault proxy"}
         content = json.dumps(status).encode()
         self.send_response(rule.status)
@@ -226,7 +241,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         try:
             connection.request(call.method, self.path, body or None, headers)
             answer = connection.getresponse()
-            call.status = answer.status
+            call.answered(answer.status)
             if cut:
                 answer.read()
                 self.close_connection = True

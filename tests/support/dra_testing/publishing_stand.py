@@ -6,6 +6,7 @@ import itertools
 import json
 import signal
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -24,6 +25,9 @@ PROGRAM: dict[str, Any] = HAND_PROGRAM | {
 }
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"
 FEATURE = "DRANodeAllocatableResources"
+
+#: Of calls, moments and lines of the log, in the story of a failure.
+_TOLD = 30
 
 _numbers = itertools.count(1)
 
@@ -143,7 +147,26 @@ class Stand:
 
     def wait_for(self, *names: str, timeout: float = 20.0) -> None:
         """Until exactly these devices are in the cluster, complete and in this order."""
-        self.watcher.wait_for(names, timeout)
+        try:
+            self.watcher.wait_for(names, timeout)
+        except AssertionError as error:
+            error.add_note(self.story())
+            raise
+
+    def story(self) -> str:
+        """The last calls, moments and lines of the log, for a failure that comes once in a while.
+
+        Times are those of the monotonic clock; the log has those of the day.
+        """
+        calls = [str(call) for call in self.proxy.calls[-_TOLD:]]
+        moments = [
+            f"{m.at:.2f} {m.event} {m.name}, generation {m.generation}, "
+            f"{'incomplete' if m.devices is None else f'{len(m.devices)} devices'}"
+            for m in self.watcher.moments[-_TOLD:]
+        ]
+        log = [json.dumps(record) for record in self.driver.records()[-_TOLD:]]
+        now = f"{time.monotonic():.2f} now"
+        return "\n".join(["calls:", *calls, "moments:", *moments, "log:", *log, now])
 
     def events(self) -> list[JSON]:
         """The driver's Events about the Node."""
