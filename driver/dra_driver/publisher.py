@@ -230,6 +230,7 @@ class Publisher:
     def _attempt(self, work: Sequence[Callable[[], None]]) -> float | None:
         errors: list[Exception] = []
         later = math.inf
+        made = self._writer.made
         for part in work:
             if self._stopping.is_set():
                 return None
@@ -248,20 +249,21 @@ class Publisher:
                 errors.append(error)
         self._measures.set("features_missing", len(self.capabilities.unavailable()))
         if errors:
-            return self._failed(errors)
+            return self._failed(errors, got_on=self._writer.made > made)
         self._failures = 0
         if later < math.inf:
             return later
         self._trouble = ""
         return None
 
-    def _failed(self, errors: Sequence[Exception]) -> float:
+    def _failed(self, errors: Sequence[Exception], *, got_on: bool = False) -> float:
+        """Say so; in how many seconds to try again: soon if the server takes other writes."""
         texts = [
             str(e) if isinstance(e, DraError) else f"{type(e).__name__}, see the log"
             for e in errors
         ]
         self._trouble = f"cannot publish: {'; '.join(texts)}"
-        self._failures += 1
+        self._failures = 1 if got_on else self._failures + 1
         self._measures.add("failures_total")
         asked = max((e.retry_after for e in errors if isinstance(e, ApiUnavailable)), default=0.0)
         wait = max(backoff(self._failures), asked)

@@ -73,6 +73,8 @@ class SliceWriter:
         self._owner_known = False
         self._dropped: set[str] = set()
         self._unsure = False  # whether a write may have been made without our knowing
+        #: Writes that were made.
+        self.made = 0
 
     def forget_owner(self) -> None:
         """The Node may be another one under the same name."""
@@ -104,6 +106,7 @@ class SliceWriter:
     def _writing(self) -> Iterator[None]:
         try:
             yield
+            self.made += 1
         except ApiError as error:
             no_answer = isinstance(error, ApiUnavailable) and not isinstance(error, ApiBusy)
             self._unsure = self._unsure or no_answer

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -268,12 +269,12 @@ def test_random_changes_are_never_seen_half_done(stand: Stand) -> None:
     pool = RandomPool(rng)
     stand.start(pool.devices)
     stand.wait_for(*pool.names)
-    crashes, longest = 0, 0.0
+    crashes, longest, slowest = 0, 0.0, 0.0
     for change in range(CHANGES):
         before = pool.names
         pool.change()
         stand.proxy.clear()
-        at = len(stand.watcher.moments)
+        at, began = len(stand.watcher.moments), time.monotonic()
         undisturbed = False
         match rng.randrange(8):
             case 0 | 1 | 2:
@@ -302,14 +303,18 @@ def test_random_changes_are_never_seen_half_done(stand: Stand) -> None:
                 stand.settled_again()
             stand.wait_for(*pool.names, timeout=40.0)
         except AssertionError as error:
-            error.add_note(f"change {change} of seed {seed}")
+            error.add_note(f"change {change} of seed {seed}\n{stand.story()}")
             raise
+        slowest = max(slowest, time.monotonic() - began)
         seen = {m.devices for m in stand.watcher.moments[at:]}
         assert seen <= {None, before, pool.names}, (seed, change)
         slices = max(len(m.slices) for m in stand.watcher.moments[at - 1 :])
         if undisturbed and slices <= 4:
             longest = max(longest, stand.watcher.longest_incomplete(at))
-    print(f"{CHANGES} changes, {crashes} crashes, seed {seed}; incomplete {longest:.2f} s at most")  # noqa: T201 - for a repetition
+    print(  # noqa: T201 - for a repetition
+        f"{CHANGES} changes, {crashes} crashes, seed {seed}; incomplete for {longest:.2f} s at most, "
+        f"the slowest took {slowest:.1f} s"
+    )
     assert longest <= 1.0, "seconds for a pool of up to 4 slices, when nothing disturbs"
 
 

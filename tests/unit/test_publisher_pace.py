@@ -21,6 +21,8 @@ from dra_driver.pacing import (
     BURST,
     RATE,
     REST_LONGEST,
+    RETRY_FIRST,
+    RETRY_LONGEST,
     SETTLE,
     SETTLE_LONGEST,
     Pace,
@@ -49,7 +51,9 @@ class Memory:
         self.writes = 0
         self.broken = ""  # the pool whose writes fail
         self.after: list[Exception] = []  # raised by the next writes, which are made all the same
-        self.before: list[Exception] = []  # raised by the next writes, which are not made
+        self.before: dict[
+            int, Exception
+        ] = {}  # raised by the n-th write from now, which is not made
         self.lists = 0
         self._version = 0
 
@@ -92,8 +96,9 @@ class Memory:
     def _store(self, body: JSON, more: JSON) -> JSON:
         if body["spec"]["pool"]["name"] == self.broken:
             raise ApiUnavailable("broken")
-        if self.before:
-            raise self.before.pop()
+        self.before = {number - 1: error for number, error in self.before.items()}
+        if 0 in self.before:
+            raise self.before.pop(0)
         self.writes += 1
         self._version += 1
         stored = _copy(body)
@@ -229,6 +234,18 @@ def test_what_was_created_without_an_answer_is_withdrawn(stand: Stand) -> None:
     assert stand.publisher.withdrawn.is_set()
 
 
+def test_a_change_that_gets_on_is_continued_soon(stand: Stand) -> None:
+    """A pool that is half written is no pool: it must not wait for half a minute."""
+    stand.api.broken = "n1"
+    waits = [stand.publish(pool(3, 0)) or 0.0 for _ in range(8)]
+    assert waits[-1] >= RETRY_LONGEST / 2, "while nothing gets on"
+    stand.api.broken = ""
+    stand.api.before = {2: ApiUnavailable("the second write")}
+    assert 0.0 < (stand.publisher._converge() or 0.0) <= RETRY_FIRST
+    assert stand.publisher._converge() is None
+    assert stand.api.serials("n1") == {0}
+
+
 @pytest.mark.parametrize(
     ("error", "lists"), [(ApiUnavailable("502"), 2), (ApiBusy("429"), 0), (ApiForbidden("403"), 0)]
 )
@@ -237,7 +254,7 @@ def test_what_is_there_is_read_again_only_if_that_is_not_known(
 ) -> None:
     """A server that is busy is not asked for more."""
     stand.publish(pool(1, 0))
-    stand.api.before = [error]
+    stand.api.before = {1: error}
     assert stand.publish(pool(1, 1)) is not None
     assert stand.publisher._converge() is None
     assert stand.api.serials("n1") == {1}

@@ -147,11 +147,7 @@ class Stand:
 
     def wait_for(self, *names: str, timeout: float = 20.0) -> None:
         """Until exactly these devices are in the cluster, complete and in this order."""
-        try:
-            self.watcher.wait_for(names, timeout)
-        except AssertionError as error:
-            error.add_note(self.story())
-            raise
+        self.watcher.wait_for(names, timeout)
 
     def story(self) -> str:
         """The last calls, moments and lines of the log, for a failure that comes once in a while.
