@@ -312,8 +312,8 @@ def test_random_changes_are_never_seen_half_done(stand: Stand) -> None:
         if undisturbed and slices <= 4:
             longest = max(longest, stand.watcher.longest_incomplete(at))
     print(  # noqa: T201 - for a repetition
-        f"{CHANGES} changes, {crashes} crashes, seed {seed}; incomplete for {longest:.2f} s at most, "
-        f"the slowest took {slowest:.1f} s"
+        f"{CHANGES} changes, {crashes} crashes, seed {seed}; incomplete for {longest:.2f} s at "
+        f"most, the slowest took {slowest:.1f} s"
     )
     assert longest <= 1.0, "seconds for a pool of up to 4 slices, when nothing disturbs"
 
