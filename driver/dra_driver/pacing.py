@@ -10,6 +10,8 @@ from typing import Final
 
 #: Seconds between tries after a failure: the first, and the longest.
 RETRY_FIRST, RETRY_LONGEST = 0.5, 30.0
+#: The longest time that a server can ask for; a proxy may ask for anything.
+ASKED_LONGEST: Final = 120.0
 #: Writes: so many at once, and so many a second after that. A pool of 10,000 devices has 79 slices:
 #: it is rewritten in one go, and again after three seconds or more.
 BURST, RATE = 100.0, 30.0

@@ -1,0 +1,96 @@
+"""publisher: what fails holds up nothing else; a cluster in memory and virtual time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dra_core.errors import ApiInvalid, ApiUnavailable
+from dra_core.model.devices import Device
+from dra_core.model.slices import Pool
+from dra_core.names import DeviceName, PoolName
+from dra_driver.pacing import ASKED_LONGEST, RETRY_FIRST
+from dra_driver.ports import Changed, Scope
+from dra_driver.slice_watch import Relisted
+from dra_testing.memory_slices import MemoryStand
+
+
+def device(name: str, **fields: Any) -> Device:
+    return Device(DeviceName(name), **fields)
+
+
+def pool(name: str, *devices: Device) -> Pool:
+    return Pool(PoolName(name), devices)
+
+
+@pytest.fixture
+def stand() -> MemoryStand:
+    return MemoryStand()
+
+
+def test_a_pool_that_rests_is_not_held_up_by_one_that_fails(stand: MemoryStand) -> None:
+    stand.api.faults["a"] = [ApiInvalid("no")]
+    for _ in range(10):
+        stand.publish(pool("a", device("x")), pool("b", device("y")))
+    store = stand.api._store
+
+    def slow(verb: str, body: Any) -> Any:
+        stand.now += float(body["spec"]["pool"]["name"] == "b")
+        return store(verb, body)
+
+    stand.api._store = slow  # type: ignore[method-assign]
+    stand.publish(pool("a", device("x")), pool("b", device("y", attributes={"serial": 1})))
+    wait = stand.publish(pool("a", device("x")), pool("b", device("y", attributes={"serial": 2})))
+    assert wait is not None
+    assert wait == 1.0, "as long as the change of b took"
+
+
+def test_the_first_failure_of_a_pool_is_tried_again_soon(stand: MemoryStand) -> None:
+    stand.api.faults["a"] = [ApiInvalid("no")]
+    for _ in range(10):
+        stand.publish(pool("a", device("x")), pool("b", device("y")))
+    stand.api.faults["b"] = [ApiUnavailable("once"), None]
+    wait = stand.publish(pool("a", device("x")), pool("b", device("z")))
+    assert wait is not None
+    assert wait <= RETRY_FIRST
+
+
+def test_a_server_that_asks_for_time_gets_it_whatever_the_driver_finds(stand: MemoryStand) -> None:
+    stand.api.faults["a"] = [ApiUnavailable("busy", 20.0), None]
+    assert stand.publish(pool("a", device("x"))) == 20.0
+    stand.now += 5.0
+    assert stand.publish(pool("a", device("y"))) == 15.0
+    assert "busy" in stand.publisher.trouble
+    stand.now += 15.0
+    assert stand.publisher._converge() is None
+    assert stand.api.devices("a") == ["y"]
+    stand.api.faults["a"] = [ApiUnavailable("busy", 90_000.0), None]
+    assert stand.publish(pool("a", device("x"))) == ASKED_LONGEST
+
+
+def test_withdrawing_is_tried_again_soon_after_pools_that_failed(stand: MemoryStand) -> None:
+    stand.api.faults["a"] = [ApiInvalid("no")]
+    for _ in range(10):
+        stand.publish(pool("a", device("x")), pool("b", device("y")))
+
+    def fails(name: str, uid: str) -> None:
+        raise ApiUnavailable("once")
+
+    stand.api.delete = fails  # type: ignore[method-assign]
+    stand.publisher.withdraw()
+    wait = stand.publisher._converge()
+    assert wait is not None
+    assert wait <= RETRY_FIRST
+
+
+@pytest.mark.parametrize("odd", [{}, {"metadata": {}}, {"metadata": {"name": "s", "uid": "u"}}])
+def test_an_odd_event_does_not_end_the_publishing_thread(
+    stand: MemoryStand, odd: dict[str, Any]
+) -> None:
+    stand.publish(pool("a", device("x")))
+    stand.publisher.take(Changed("ADDED", odd))
+    stand.publisher.take(Relisted(Scope.SHARED, (odd,)))
+    stand.publisher._gather(0.0)
+    assert stand.publish(pool("a", device("y"))) is None
+    assert stand.api.devices("a") == ["y"]
