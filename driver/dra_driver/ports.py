@@ -116,3 +116,6 @@ class Measures(Protocol):
 
     def set(self, name: str, value: float, **labels: str) -> None:
         """Set a gauge."""
+
+    def forget(self, **labels: str) -> None:
+        """Drop the gauges with these labels: what they measured is gone."""

@@ -52,7 +52,8 @@ _log = structlog.get_logger(__name__)
 _LONG: Final = 3600.0
 #: Seconds between looks whether it is our turn.
 _TURN: Final = 0.5
-#: Plans for a pool in one go: a feature found missing leads to another one, and there are nine.
+#: Plans for a pool in one go, and one more for each device: a feature that is found missing leads
+#: to another one, and so does a slice with devices that the server refuses.
 _PLANS: Final = 10
 #: Work beside the pools; no pool has such a name.
 _WITHDRAWING, _OTHERS = "<all>", "<others>"
@@ -206,7 +207,7 @@ class Publisher:
         if isinstance(message, _Stop):
             return 0.0
         if isinstance(message, Relisted):
-            self._offer.minor = None  # the server may have been upgraded
+            self._offer.meet_again()  # the server may have been upgraded
             return SETTLE if self._store.relist(message.scope, message.items) else None
         return self._patience.seconds if self._store.take(message) else None
 
@@ -312,13 +313,15 @@ class Publisher:
 
     def _publish(self, pool: Pool) -> None:
         """Until the plan is empty of surprises: what is found missing changes the plan."""
-        for _ in range(_PLANS):
+        for _ in range(_PLANS + len(pool.devices)):
             adapted = self._offer.adapted(pool, self.capabilities.missing)
             if adapted is None:
                 self._remove(pool.name)
+                self._measures.set("pool_devices", 0, pool=pool.name)
                 return
             if self._carry_out(adapted):
                 return
+        raise ApiInvalid(f"pool {pool.name!r}: each answer of the API server leads to another plan")
 
     def _carry_out(self, pool: Pool) -> bool:
         """Make the writes of a plan; False if another plan is needed."""
@@ -377,17 +380,19 @@ class Publisher:
         return True
 
     def _remove_others(self, pools: Sequence[Pool]) -> None:
-        wanted = {pool.name for pool in pools}
+        wanted = {pool.name for pool in pools} | self._offer.unknown
         for name in {item["spec"]["pool"]["name"] for item in self._store.items()} - wanted:
             self._remove(PoolName(name))
 
     def _remove(self, pool: PoolName) -> None:
+        self._times.pop(pool, None)
         for item in self._store.items():
             if item["spec"]["pool"]["name"] == pool:
                 self._writer.delete(item["metadata"]["name"])
 
     def _withdraw_all(self) -> None:
-        self._remove_others([])
+        for name in {item["spec"]["pool"]["name"] for item in self._store.items()}:
+            self._remove(PoolName(name))
         if not self.withdrawn.is_set():
             _log.info("all slices withdrawn")
         self.withdrawn.set()
