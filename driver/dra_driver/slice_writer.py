@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -23,6 +23,9 @@ from dra_driver.ports import Measures, Scope, SliceApi
 from dra_driver.slice_store import SliceStore
 
 _log = structlog.get_logger(__name__)
+
+#: What others keep in the metadata of a slice, and an update would take away.
+_OF_OTHERS: Final = ("labels", "annotations", "finalizers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ class SliceWriter:
         self._api.delete(name, item["metadata"]["uid"])
         self._store.deleted(name)
         self._known.pop(name, None)
+        self._echoes.pop(name, None)
 
     def store(self, write: publishing.Create | publishing.Update) -> PublishedSlice:
         """The slice as the server has stored it, the one that was sent if it came back as it is.
@@ -183,6 +187,7 @@ class SliceWriter:
             if known is None:
                 raise ApiNotFound(name)  # noqa: TRY301 - deleted while the plan was carried out
             old = known["metadata"]
+            body["metadata"] |= {key: old[key] for key in _OF_OTHERS if key in old}
             body["metadata"] |= {"resourceVersion": old["resourceVersion"], "uid": old["uid"]}
             return self._api.update(body)
         except (ApiNotFound, ApiConflict):

@@ -146,6 +146,20 @@ def test_the_version_stays_known_after_a_list_that_brings_nothing_new(stand: Mem
     assert stand.publisher.version == "Kubernetes 1.38", "it is asked for again"
 
 
+def test_what_others_keep_in_the_metadata_of_a_slice_survives(stand: MemoryStand) -> None:
+    stand.publish(pool("a", device("x")))
+    (item,) = stand.api.items.values()
+    kept = {"labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["e.f/g"]}
+    item["metadata"] |= kept
+    stand.relist()
+    item["metadata"]["resourceVersion"] = "77"
+    stand.relist()
+    stand.publish(pool("a", device("y")))
+    (item,) = stand.api.items.values()
+    assert stand.api.devices("a") == ["y"]
+    assert {k: item["metadata"].get(k) for k in kept} == kept
+
+
 def test_a_used_device_that_somebody_published_twice_holds_up_nobody(stand: MemoryStand) -> None:
     stand.publish(pool("a", device("x")), pool("b", device("y")))
     twice = next(i for i in stand.api.items.values() if i["spec"]["pool"]["name"] == "a")
