@@ -48,14 +48,20 @@ class Patience:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._written_at = -math.inf
-        #: To wait after someone else's change.
-        self.seconds = SETTLE
+        self._seconds = SETTLE
+
+    @property
+    def seconds(self) -> float:
+        """To wait after someone else's change."""
+        return self._seconds if self._again() else SETTLE
 
     def written(self) -> None:
         """We have written what we want."""
-        again = self._clock() - self._written_at < 2 * SETTLE_LONGEST
-        self.seconds = min(self.seconds * 2, SETTLE_LONGEST) if again else SETTLE
+        self._seconds = min(self._seconds * 2, SETTLE_LONGEST) if self._again() else SETTLE
         self._written_at = self._clock()
+
+    def _again(self) -> bool:
+        return self._clock() - self._written_at < 2 * SETTLE_LONGEST
 
 
 class WriteLimit:
