@@ -95,7 +95,7 @@ class SliceApi(Protocol):
         """Replace, on condition of ``metadata.resourceVersion``."""
 
     def delete(self, name: str, uid: str) -> None:
-        """Delete the object with this UID; gone already is success."""
+        """Delete the object with this UID; gone already is success, another one ApiConflict."""
 
 
 class Notices(Protocol):

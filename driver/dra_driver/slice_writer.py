@@ -127,13 +127,17 @@ class SliceWriter:
         return wire.published_slice(self._api.try_out(self._body(wanted)))
 
     def delete(self, name: str) -> None:
-        """Gone already is success."""
+        """Gone already is success; raises ApiConflict if others were faster."""
         item = self._store.get(name)
         if item is None:
             return
         self._may_write()
         self._measures.add("writes_total", verb="delete")
-        self._api.delete(name, item["metadata"]["uid"])
+        try:
+            self._api.delete(name, item["metadata"]["uid"])
+        except ApiConflict:
+            self._relist()  # another one by now, or not deleted: who knows
+            raise
         self._store.deleted(name)
         self._known.pop(name, None)
         self._echoes.pop(name, None)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import kubernetes.client
 import pytest
 
-from dra_core.errors import ApiInvalid, ApiUnavailable
+from dra_core.errors import ApiConflict, ApiInvalid, ApiUnavailable
 from dra_core.model.devices import Device
 from dra_core.model.slices import Pool
 from dra_core.names import DeviceName, PoolName
+from dra_driver.adapters.kube import KubeApi
+from dra_driver.adapters.kube_slices import KubeSlices
 from dra_driver.pacing import ASKED_LONGEST, RETRY_FIRST
 from dra_driver.ports import Changed, Scope
 from dra_driver.slice_watch import Relisted
-from dra_testing.memory_slices import MemoryStand
+from dra_testing.memory_slices import DRIVER, NODE, MemoryStand
 
 
 def device(name: str, **fields: Any) -> Device:
@@ -67,6 +70,27 @@ def test_a_server_that_asks_for_time_gets_it_whatever_the_driver_finds(stand: Me
     assert stand.api.devices("a") == ["y"]
     stand.api.faults["a"] = [ApiUnavailable("busy", 90_000.0), None]
     assert stand.publish(pool("a", device("x"))) == ASKED_LONGEST
+
+
+class Conflicting(KubeApi):
+    """Answers everything with 409."""
+
+    def __init__(self) -> None:
+        super().__init__(kubernetes.client.Configuration())
+
+    def request(self, *_: object, **__: object) -> dict[str, Any]:
+        raise ApiConflict("try again")
+
+
+def test_a_deletion_that_met_a_conflict_is_not_taken_for_done(stand: MemoryStand) -> None:
+    stand.publish(pool("a", device("x")), pool("b", device("y")))
+    kube_slices = KubeSlices(Conflicting(), DRIVER, NODE)
+    kept, stand.api.delete = stand.api.delete, kube_slices.delete  # type: ignore[method-assign]
+    assert stand.publish(pool("b", device("y"))) is not None
+    assert stand.publisher.trouble
+    stand.api.delete = kept  # type: ignore[method-assign]
+    assert stand.publisher._converge() is None
+    assert len(stand.api.items) == 1
 
 
 def test_withdrawing_is_tried_again_soon_after_pools_that_failed(stand: MemoryStand) -> None:
