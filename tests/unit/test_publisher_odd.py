@@ -57,11 +57,11 @@ def test_an_odd_pool_takes_neither_others_nor_the_driver_down(
 
 @case("PUB-04")
 def test_a_pool_that_is_wrong_from_the_start_stays_as_it_was_published(stand: MemoryStand) -> None:
-    stand.publish(pool("a", device("x")), pool("gone", device("y")))
+    stand.publish(pool("a", device("x"), device("y")), pool("gone", device("z")))
     stand.start()
     stand.in_use = {"x"}
     stand.publish(pool("a", device("z"), device("z")))
-    assert stand.api.devices("a") == ["x"]
+    assert stand.api.devices("a") == ["x", "y"]
     assert len(stand.api.items) == 1
     assert "two devices named 'z'" in stand.publisher.trouble
     stand.publish(pool("a", device("z")))
