@@ -227,13 +227,15 @@ class Publisher:
         if not self._store.complete:
             self._trouble = "the slices in the cluster have not been listed yet, see the log"
             return None  # the first list wakes us
+        asked = self._asked_until - self._clock()
+        if asked > 0.0 and not self._withdrawing:
+            return asked
+        self._writer.settle()
         if self._withdrawing:
             return self._attempt({_WITHDRAWING: self._withdraw_all})
         if not self._offer.known:
             self._trouble = "the driver has not said yet which devices there are"
             return None  # its answer wakes us
-        if (left := self._asked_until - self._clock()) > 0.0:
-            return left
         self._writer.forget_owner()
         self.capabilities.look_again()
         self._offer.meet(self._api.minor_version)

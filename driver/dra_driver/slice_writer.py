@@ -14,7 +14,7 @@ from typing import Any, Final
 import structlog
 
 from dra_core import names, publishing, taint_times, wire
-from dra_core.errors import ApiConflict, ApiNotFound, InvalidObject
+from dra_core.errors import ApiConflict, ApiNotFound, ApiUnavailable, InvalidObject
 from dra_core.model.slices import PublishedSlice
 from dra_core.names import DriverName, NodeName, PoolName
 from dra_core.wire.dropped import dropped_fields
@@ -67,6 +67,17 @@ class SliceWriter:
         self._owner: Mapping[str, Any] | None = None
         self._owner_known = False
         self._dropped: set[str] = set()
+        self._unsure = False  # an answer got lost
+
+    def settle(self) -> None:
+        """After an answer that got lost, look what has become of the write.
+
+        The watch may be as broken; a plan that does not know of a slice may use its generation for
+        something else.
+        """
+        if self._unsure:
+            self._relist()
+            self._unsure = False
 
     def forget_owner(self) -> None:
         """The Node may be another one under the same name."""
@@ -138,6 +149,9 @@ class SliceWriter:
         except ApiConflict:
             self._relist()  # another one by now, or not deleted: who knows
             raise
+        except ApiUnavailable:
+            self._unsure = True
+            raise
         self._store.deleted(name)
         self._known.pop(name, None)
         self._echoes.pop(name, None)
@@ -151,10 +165,14 @@ class SliceWriter:
         self._measures.add("writes_total", verb=type(write).__name__.lower())
         wanted = write.slice
         body = self._body(wanted)
-        if isinstance(write, publishing.Create):
-            stored = self._create(wanted, body)
-        else:
-            stored = self._update(wanted.name, body)
+        try:
+            if isinstance(write, publishing.Create):
+                stored = self._create(wanted, body)
+            else:
+                stored = self._update(wanted.name, body)
+        except ApiUnavailable:
+            self._unsure = True
+            raise
         self._store.written(stored)
         if stored["spec"] == body["spec"]:
             self._echoes.pop(wanted.name, None)

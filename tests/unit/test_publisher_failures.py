@@ -7,6 +7,7 @@ from typing import Any
 import kubernetes.client
 import pytest
 
+from dra_core import layout
 from dra_core.errors import ApiConflict, ApiInvalid, ApiUnavailable
 from dra_core.model.devices import Device
 from dra_core.model.slices import Pool
@@ -70,6 +71,54 @@ def test_a_server_that_asks_for_time_gets_it_whatever_the_driver_finds(stand: Me
     assert stand.api.devices("a") == ["y"]
     stand.api.faults["a"] = [ApiUnavailable("busy", 90_000.0), None]
     assert stand.publish(pool("a", device("x"))) == ASKED_LONGEST
+
+
+def losing(stand: MemoryStand, number: int) -> None:
+    """The answer to the write with this number, counted from now on, gets lost."""
+    store, lost = stand.api._store, len(stand.api.writes) + number
+
+    def stored(verb: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer = store(verb, body)
+        if len(stand.api.writes) == lost:
+            raise ApiUnavailable("the answer broke off")
+        return answer
+
+    stand.api._store = stored  # type: ignore[method-assign]
+
+
+def test_a_slice_whose_creation_had_no_answer_is_known_before_the_next_plan(
+    stand: MemoryStand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without any news from the watch."""
+    monkeypatch.setattr(layout, "MAX_DEVICES", 1)
+    losing(stand, 2)
+    assert stand.publish(pool("a", device("x"), device("y"))) is not None
+    first = min(stand.api.items)
+    deleted = stand.api.items.pop(first)
+    stand.publisher._take(Changed("DELETED", deleted))
+    moments: list[list[str]] = []
+    store = stand.api._store
+
+    def seen(verb: str, body: dict[str, Any]) -> dict[str, Any]:
+        answer = store(verb, body)
+        pools = [item["spec"]["pool"] for item in stand.api.items.values()]
+        newest = [p for p in pools if p["generation"] == max(q["generation"] for q in pools)]
+        if len(newest) == newest[0]["resourceSliceCount"]:
+            moments.append(stand.api.devices("a"))
+        return answer
+
+    stand.api._store = seen  # type: ignore[method-assign]
+    stand.publish(pool("a", device("v"), device("w")))
+    assert moments == [["v", "w"]]
+
+
+def test_withdrawing_finds_what_was_created_without_an_answer(stand: MemoryStand) -> None:
+    losing(stand, 1)
+    assert stand.publish(pool("a", device("x"))) is not None
+    assert len(stand.api.items) == 1
+    stand.publisher.withdraw()
+    stand.publisher._converge()
+    assert stand.api.items == {}
 
 
 class Conflicting(KubeApi):
