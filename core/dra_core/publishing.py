@@ -122,7 +122,10 @@ def _same_generation(
     if begun is not None:
         found = _writes(pool, mine, generation, begun, name)
         right = {s.name for s in current}
-        if not any(isinstance(w, Update) and w.slice.name in right for w in found.writes):
+        # A change of what is there, while the rest is completed, would be seen half done.
+        if right.isdisjoint(w.name for w in found.writes if isinstance(w, Delete)) and (
+            right.isdisjoint(w.slice.name for w in found.writes if isinstance(w, Update))
+        ):
             return found
     return None
 

@@ -84,6 +84,10 @@ class Soundness:
         kept = tuple(device for device in devices if device.name not in faults)
         return Sound(replace(pool, devices=kept), faults)
 
+    def forget(self, pool: str) -> None:
+        """There is no such pool any more."""
+        self._known.pop(pool, None)
+
     def _verdicts(self, pool: Pool, bare: Pool) -> dict[str, tuple[Device, str]]:
         """In the order of the devices."""
         known = self._known.get(pool.name)

@@ -107,9 +107,9 @@ class Capabilities:
     def _miss(self, gate: str, reason: str, seconds: float) -> None:
         self._confirmed.discard(gate)
         self.missing = self.missing | {gate: Missing(reason, self._clock() + seconds)}
-        if self._named.get(gate) == reason:
+        named, self._named[gate] = gate in self._named, reason
+        if named:  # once, whatever words the server finds for it the next time
             return
-        self._named[gate] = reason
         fields = features.fields_of(gate)
         _log.warning("feature is not there", feature=gate, fields=fields, reason=reason)
         self._announce(

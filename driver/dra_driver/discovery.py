@@ -13,7 +13,8 @@ from typing import Final
 
 import structlog
 
-from dra_core.errors import DraError
+from dra_core import snapshots
+from dra_core.errors import DraError, InvalidValue
 from dra_core.model.slices import Pool
 from dra_driver.pacing import backoff
 
@@ -52,6 +53,7 @@ class Discovery:
         self._look = threading.Event()
         self._stopping = threading.Event()
         self._began: float | None = None
+        self._before: dict[str, Pool] = {}
 
     def refresh(self) -> None:
         """Ask soon; may be called from any thread."""
@@ -87,10 +89,21 @@ class Discovery:
 
     def _found(self) -> Found:
         try:
-            return Found(tuple(self._ask()))
+            pools = tuple(map(self._snapshot, self._ask()))
         except DraError as error:
             _log.error("discovery failed, published pools stay", error=str(error))
             return Found(trouble=f"discovery failed: {error}")
-        except Exception as error:  # noqa: BLE001 - a vendor's code must not end publishing
+        # A vendor's code must not end publishing: not by SystemExit, CancelledError or a panic.
+        except BaseException as error:  # noqa: BLE001
             _log.exception("discovery failed, published pools stay")
             return Found(trouble=f"discovery failed: {type(error).__name__}, see the log")
+        self._before = {str(pool.name): pool for pool in pools}
+        return Found(pools)
+
+    def _snapshot(self, pool: Pool) -> Pool:
+        if not isinstance(pool, Pool):
+            raise InvalidValue(f"{str(pool)[:40]!r} is no Pool; pools() returns a list of them")
+        try:
+            return snapshots.of_pool(pool, self._before.get(str(pool.name)))
+        except (AttributeError, TypeError):
+            return pool  # which is refused for it

@@ -25,6 +25,8 @@ _log = structlog.get_logger(__name__)
 _DEVICE: Final = re.compile(r"spec\.devices\[(\d+)\]")
 #: What has changed about a pool is said in so many notes.
 _NOTES: Final = 20
+_LEFT_OUT: Final = "device left out"
+_VANISHED: Final = "device vanished while it is in use; it stays, tainted"
 #: Name part of the taint on a device that discovery no longer finds while a claim uses it.
 VANISHED: Final = "vanished"
 
@@ -54,9 +56,15 @@ class Offer:
         self._soundness = Soundness(driver, node)
         self._pools: dict[PoolName, Pool] | None = None
         self._refused: dict[tuple[PoolName, str], _Refused] = {}
-        self._reported: dict[str, str] = {}
+        self._reported: dict[tuple[str, str], str] = {}  # by event and subject
+        self._left_out: dict[tuple[PoolName, str], frozenset[str]] = {}
+        self._vanished: frozenset[str] = frozenset()  # subjects
+        self._offered: frozenset[PoolName] = frozenset()
         self._notes: dict[PoolName, tuple[str, ...]] = {}
+        self._met = False
         self.minor: int | None = None
+        #: Pools that the driver has, and never said in a way that can be published.
+        self.unknown: frozenset[PoolName] = frozenset()
         #: Why not everything that the driver has is offered; empty if it is.
         self.trouble = ""
 
@@ -72,25 +80,35 @@ class Offer:
         if found.trouble:
             return
         old, pools, troubles = self._pools or {}, {}, []
+        unknown = set()
         for pool in found.pools:
+            name, trouble = PoolName(str(pool.name)), ""
             try:
-                if pool.name in pools:
-                    raise InvalidValue(f"there are two pools named {pool.name!r}")  # noqa: TRY301
-                pools[pool.name] = self._sound(pool)
+                if name in pools:
+                    raise InvalidValue(f"there are two pools named {name!r}")  # noqa: TRY301
+                pools[name] = self._sound(pool)
             except InvalidValue as error:
-                troubles.append(str(error))
-                self.report(f"pool {pool.name}", "pool not changed", str(error))
-                if pool.name in old:
-                    pools[pool.name] = old[pool.name]
+                trouble = str(error)
+            except Exception as error:  # noqa: BLE001 - a vendor's pool must not end publishing
+                trouble = f"pool {name!r} cannot be read: {type(error).__name__}: {error}"
+            self.report(f"pool {name}", "pool not changed", trouble)
+            if trouble:
+                troubles.append(trouble)
+                if name in old:
+                    pools[name] = old[name]
+                elif name not in pools:
+                    unknown.add(name)
         self.trouble = "; ".join(troubles)
+        self.unknown = frozenset(unknown)
         self._pools = pools
 
     def report(self, subject: str, event: str, error: str) -> None:
         """Log an error about ``subject`` once, until it is another; "" says that there is none."""
-        if self._reported.get(subject, "") != error:
-            self._reported[subject] = error
-            if error:
-                _log.error(event, subject=subject, error=error)
+        if not error:
+            self._reported.pop((event, subject), None)
+        elif self._reported.get((event, subject)) != error:
+            self._reported[event, subject] = error
+            _log.error(event, subject=subject, error=error)
 
     def _sound(self, pool: Pool) -> Pool:
         """The pool without the devices that the API server would refuse, or has refused."""
@@ -99,39 +117,74 @@ class Offer:
         return sound.pool
 
     def _leave_out(self, pool: PoolName, faults: Mapping[str, str], by: str) -> None:
+        for name in self._left_out.get((pool, by), frozenset()) - set(faults):
+            self.report(f"device {name} of pool {pool}", _LEFT_OUT, "")
         for name, reason in faults.items():
-            self.report(f"device {name} of pool {pool}", "device left out", reason)
+            self.report(f"device {name} of pool {pool}", _LEFT_OUT, reason)
+        self._left_out[pool, by] = frozenset(faults)
         self._measures.set("devices_left_out", len(faults), pool=pool, by=by)
 
+    def meet_again(self) -> None:
+        """The server may be another one: find out again, and whether it still refuses devices."""
+        self._met = False
+
     def meet(self, minor_version: Callable[[], int]) -> None:
-        """Find out once which version the server has."""
-        if self.minor is None:
+        """Find out, if that is due, which version the server has."""
+        if not self._met:
+            before = self.minor
             try:
                 self.minor = minor_version()
             except (ApiForbidden, ApiNotFound):
                 self.minor = NEWEST.minor  # what it does not keep is found out all the same
             known = min(max(self.minor, min(GATES)), max(GATES))
             self._soundness.server = Server(known, dict.fromkeys(GATES[known], True))
-            _log.info("the API server is there", version=f"1.{self.minor}")
+            self._met = True
+            self._refused.clear()
+            if self.minor != before:
+                _log.info("the API server is there", version=f"1.{self.minor}")
 
     def pools(self, published: Sequence[PublishedSlice]) -> list[Pool]:
         """All pools to publish, with devices that vanished while in use."""
         pools = dict(self._pools or {})
         in_use = set(self._in_use())
-        for name in {s.pool for s in published} if in_use else ():
+        vanished: set[str] = set()
+        for name in {s.pool for s in published} - self.unknown if in_use else ():
             newest = max(s.generation for s in published if s.pool == name)
             current = [s for s in published if s.pool == name and s.generation == newest]
             wanted = pools.get(name)
             here = {d.name for d in wanted.devices} if wanted else set()
-            gone = [
-                d for s in current for d in s.devices if d.name in in_use and d.name not in here
-            ]
+            used = {d.name: d for s in current for d in s.devices if d.name in in_use}
+            gone = [device for device in used.values() if device.name not in here]
             if gone:
-                base = wanted or Pool(name, (), nodes=current[0].nodes)
-                pools[name] = self._with_vanished(base, gone)
+                base = wanted or Pool(
+                    name,
+                    (),
+                    nodes=current[0].nodes,
+                    skip_node_operations=current[0].skip_node_operations,
+                )
+                vanished |= {f"device {d.name} of pool {name}" for d in gone}
+                pools[name] = self._with_vanished(base, gone, current)
+        for subject in self._vanished - vanished:
+            self.report(subject, _VANISHED, "")
+        self._vanished = frozenset(vanished)
+        for name in self._offered - set(pools):
+            self._forget(name)
+        self._offered = frozenset(pools)
         return list(pools.values())
 
-    def _with_vanished(self, pool: Pool, gone: Sequence[Device]) -> Pool:
+    def _forget(self, pool: PoolName) -> None:
+        """The pool is there no more."""
+        for by in ("rules", "server"):
+            self._leave_out(pool, {}, by)
+            del self._left_out[pool, by]
+        self._soundness.forget(pool)
+        self._notes.pop(pool, None)
+        self._refused = {k: refused for k, refused in self._refused.items() if k[0] != pool}
+        self._measures.forget(pool=pool)
+
+    def _with_vanished(
+        self, pool: Pool, gone: Sequence[Device], current: Sequence[PublishedSlice]
+    ) -> Pool:
         key = f"{self._driver}/{VANISHED}"
         taint = DeviceTaint(key, Effect.NO_SCHEDULE.value)
         kept = []
@@ -140,11 +193,21 @@ class Offer:
             kept.append(replace(device, taints=(*others, taint)))
             self.report(
                 f"device {device.name} of pool {pool.name}",
-                "device vanished while it is in use; it stays, tainted",
+                _VANISHED,
                 "the driver does not find it any more",
             )
-        # A counter that one of them consumes may be gone, too.
-        return self._soundness.check(replace(pool, devices=(*pool.devices, *kept))).pool
+        # Counter sets that only they consume went with them.
+        sets = {s.name: s for published in current for s in published.shared_counters}
+        consumed = {c.counter_set for device in gone for c in device.consumes_counters}
+        missing = consumed - {s.name for s in pool.shared_counters}
+        counters = tuple(s for name, s in sets.items() if name in missing)
+        full = replace(
+            pool,
+            devices=(*pool.devices, *kept),
+            shared_counters=(*pool.shared_counters, *counters),
+        )
+        # A counter of a set that is still there may be gone, too.
+        return self._soundness.check(full).pool
 
     def adapted(self, pool: Pool, missing: Collection[str]) -> Pool | None:
         """The pool as this server can have it; None if it cannot have it at all."""
@@ -174,14 +237,12 @@ class Offer:
 
     def _not_refused(self, pool: Pool) -> Pool:
         """Without the devices that the server has refused as they are."""
-        if not self._refused:
-            return pool
         faults: dict[str, str] = {}
-        for device in pool.devices:
+        for device in pool.devices if self._refused else ():
             refused = self._refused.get((pool.name, device.name))
             if refused is not None and refused.device == _timeless(device):
                 faults[device.name] = refused.reason
-        if not faults:
+        if not faults and not self._left_out.get((pool.name, "server")):
             return pool
         self._leave_out(pool.name, faults, "server")
         return replace(pool, devices=tuple(d for d in pool.devices if d.name not in faults))

@@ -10,6 +10,8 @@ from typing import Final
 
 #: Seconds between tries after a failure: the first, and the longest.
 RETRY_FIRST, RETRY_LONGEST = 0.5, 30.0
+#: The longest time that a server can ask for; a proxy may ask for anything.
+ASKED_LONGEST: Final = 120.0
 #: Writes: so many at once, and so many a second after that. A pool of 10,000 devices has 79 slices:
 #: it is rewritten in one go, and again after three seconds or more.
 BURST, RATE = 100.0, 30.0
@@ -46,14 +48,20 @@ class Patience:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._written_at = -math.inf
-        #: To wait after someone else's change.
-        self.seconds = SETTLE
+        self._seconds = SETTLE
+
+    @property
+    def seconds(self) -> float:
+        """To wait after someone else's change."""
+        return self._seconds if self._again() else SETTLE
 
     def written(self) -> None:
         """We have written what we want."""
-        again = self._clock() - self._written_at < 2 * SETTLE_LONGEST
-        self.seconds = min(self.seconds * 2, SETTLE_LONGEST) if again else SETTLE
+        self._seconds = min(self._seconds * 2, SETTLE_LONGEST) if self._again() else SETTLE
         self._written_at = self._clock()
+
+    def _again(self) -> bool:
+        return self._clock() - self._written_at < 2 * SETTLE_LONGEST
 
 
 class WriteLimit:

@@ -95,7 +95,7 @@ class SliceApi(Protocol):
         """Replace, on condition of ``metadata.resourceVersion``."""
 
     def delete(self, name: str, uid: str) -> None:
-        """Delete the object with this UID; gone already is success."""
+        """Delete the object with this UID; gone already is success, another one ApiConflict."""
 
 
 class Notices(Protocol):
@@ -116,3 +116,6 @@ class Measures(Protocol):
 
     def set(self, name: str, value: float, **labels: str) -> None:
         """Set a gauge."""
+
+    def forget(self, **labels: str) -> None:
+        """Drop the gauges with these labels: what they measured is gone."""

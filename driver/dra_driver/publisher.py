@@ -19,7 +19,7 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -31,7 +31,16 @@ from dra_core.names import DriverName, NodeName, PoolName
 from dra_driver.capabilities import Capabilities, shown
 from dra_driver.discovery import Found
 from dra_driver.offer import Offer
-from dra_driver.pacing import SETTLE, NotOurTurn, Pace, Patience, TooSoon, WriteLimit, backoff
+from dra_driver.pacing import (
+    ASKED_LONGEST,
+    SETTLE,
+    NotOurTurn,
+    Pace,
+    Patience,
+    TooSoon,
+    WriteLimit,
+    backoff,
+)
 from dra_driver.pool_names import PoolNames
 from dra_driver.ports import Changed, Measures, Notices, Scope, SliceApi
 from dra_driver.slice_store import SliceStore
@@ -43,8 +52,11 @@ _log = structlog.get_logger(__name__)
 _LONG: Final = 3600.0
 #: Seconds between looks whether it is our turn.
 _TURN: Final = 0.5
-#: Plans for a pool in one go: a feature found missing leads to another one, and there are nine.
+#: Plans for a pool in one go, and one more for each device: a feature that is found missing leads
+#: to another one, and so does a slice with devices that the server refuses.
 _PLANS: Final = 10
+#: Work beside the pools; no pool has such a name.
+_WITHDRAWING, _OTHERS = "<all>", "<others>"
 
 
 class _Stop:
@@ -89,7 +101,8 @@ class Publisher:
         self._names = None if node else PoolNames(api.pools_of_nodes, offer.report, clock)
         self._generations: dict[PoolName, int] = {}
         self._times: dict[PoolName, taint_times.Times] = {}
-        self._failures = 0
+        self._failures: dict[str, int] = {}  # by what failed, one after the other
+        self._asked_until = -math.inf  # the server wants no requests before
         self._stopping = threading.Event()
         limit = WriteLimit(clock, self._stopping)
         self._pace = Pace(limit, clock)
@@ -173,9 +186,17 @@ class Publisher:
                 message = self._inbox.get(timeout=min(max(0.0, left), _LONG))
             except queue.Empty:
                 continue
-            pause = self._take(message)
+            pause = self._taken(message)
             if pause is not None:
                 until = min(until, self._clock() + pause)
+
+    def _taken(self, message: Message) -> float | None:
+        """As :meth:`_take`; a message that is odd ends nothing."""
+        try:
+            return self._take(message)
+        except Exception:  # noqa: BLE001 - claims must be served all the same
+            _log.exception("a message was not understood", kind=type(message).__name__)
+            return SETTLE
 
     def _take(self, message: Message) -> float | None:
         """Take in one message; in how many seconds to compare, None if nothing is new."""
@@ -186,36 +207,46 @@ class Publisher:
         if isinstance(message, _Stop):
             return 0.0
         if isinstance(message, Relisted):
-            self._offer.minor = None  # the server may have been upgraded
+            self._offer.meet_again()  # the server may have been upgraded
             return SETTLE if self._store.relist(message.scope, message.items) else None
         return self._patience.seconds if self._store.take(message) else None
 
     def _converge(self) -> float | None:
         """Write what is missing; in how many seconds to try again, None if it is done."""
+        try:
+            return self._round()
+        except DraError as error:
+            return self._failed({"": error})
+        except Exception as error:  # noqa: BLE001 - claims must be served all the same
+            _log.exception("publishing failed unexpectedly")
+            return self._failed({"": error})
+
+    def _round(self) -> float | None:
         if not self._is_our_turn():
             return _TURN
         if not self._store.complete:
             self._trouble = "the slices in the cluster have not been listed yet, see the log"
             return None  # the first list wakes us
+        asked = self._asked_until - self._clock()
+        if asked > 0.0 and not self._withdrawing:
+            return asked
+        self._writer.make_sure()
         if self._withdrawing:
-            return self._attempt([self._withdraw_all])
+            return self._attempt({_WITHDRAWING: self._withdraw_all})
         if not self._offer.known:
             self._trouble = "the driver has not said yet which devices there are"
             return None  # its answer wakes us
         self._writer.forget_owner()
         self.capabilities.look_again()
-        try:
-            self._writer.make_sure()
-            self._offer.meet(self._api.minor_version)
-            pools = self._offer.pools(self._published())
-            if self._names:
-                pools = self._names.free(pools)
-        except DraError as error:
-            return self._failed([error])
+        self._offer.meet(self._api.minor_version)
+        pools = self._offer.pools(self._published())
+        if self._names:
+            pools = self._names.free(pools)
         if any(scope is Scope.SHARED for scope in map(_scope, pools)):
             self._shared()
         pools.sort(key=lambda pool: pool.name != self._pace.first)
-        return self._attempt([*map(self._publishing, pools), lambda: self._remove_others(pools)])
+        work = {str(pool.name): self._publishing(pool) for pool in pools}
+        return self._attempt(work | {_OTHERS: lambda: self._remove_others(pools)})
 
     def _is_our_turn(self) -> bool:
         waited, self.standby = self.standby, not self._turn()
@@ -227,46 +258,65 @@ class Publisher:
             _log.info("this instance publishes now")
         return not self.standby
 
-    def _attempt(self, work: Sequence[Callable[[], None]]) -> float | None:
-        errors: list[Exception] = []
+    def _attempt(self, work: Mapping[str, Callable[[], None]]) -> float | None:
+        errors: dict[str, Exception] = {}
         later = math.inf
-        made = self._writer.made
-        for part in work:
+        for subject, part in work.items():
             if self._stopping.is_set():
                 return None
+            made = self._writer.made
             try:
-                part()
+                error = self._error_of(part)
             except TooSoon as pause:
                 later = min(later, pause.seconds)
                 if pause.others:
                     break
+                continue
             except NotOurTurn:
                 return 0.0  # which says so
-            except DraError as error:
-                errors.append(error)
-            except Exception as error:  # noqa: BLE001 - claims must be served all the same
-                _log.exception("publishing failed unexpectedly")
-                errors.append(error)
+            if error is None or self._writer.made > made:
+                self._failures.pop(subject, None)  # it gets on: no long waiting in the middle
+            if error is not None:
+                errors[subject] = error
+        self._failures = {s: n for s, n in self._failures.items() if s in work}
         self._measures.set("features_missing", len(self.capabilities.unavailable()))
         if errors:
-            return self._failed(errors, got_on=self._writer.made > made)
-        self._failures = 0
+            return self._failed(errors, later)
         if later < math.inf:
             return later
         self._trouble = ""
         return None
 
-    def _failed(self, errors: Sequence[Exception], *, got_on: bool = False) -> float:
-        """Say so; in how many seconds to try again: soon if the server takes other writes."""
+    def _error_of(self, part: Callable[[], None]) -> Exception | None:
+        """Of a part of the work; raises TooSoon and NotOurTurn."""
+        try:
+            part()
+        except (TooSoon, NotOurTurn):
+            raise
+        except DraError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - claims must be served all the same
+            _log.exception("publishing failed unexpectedly")
+            return error
+        return None
+
+    def _failed(self, errors: Mapping[str, Exception], later: float = math.inf) -> float:
+        """Seconds to wait: each of them backs off for itself, ``later`` is due all the same."""
         texts = [
             str(e) if isinstance(e, DraError) else f"{type(e).__name__}, see the log"
-            for e in errors
+            for e in errors.values()
         ]
         self._trouble = f"cannot publish: {'; '.join(texts)}"
-        self._failures = 1 if got_on else self._failures + 1
+        for subject in errors:
+            self._failures[subject] = self._failures.get(subject, 0) + 1
         self._measures.add("failures_total")
-        asked = max((e.retry_after for e in errors if isinstance(e, ApiUnavailable)), default=0.0)
-        wait = max(backoff(self._failures), asked)
+        asked = max(
+            (e.retry_after for e in errors.values() if isinstance(e, ApiUnavailable)), default=0.0
+        )
+        asked = min(asked, ASKED_LONGEST)
+        if asked:
+            self._asked_until = self._clock() + asked
+        wait = max(asked, min(later, *(backoff(self._failures[subject]) for subject in errors)))
         _log.warning("cannot publish", errors=texts, retry_seconds=round(wait, 2))
         return wait
 
@@ -278,13 +328,15 @@ class Publisher:
 
     def _publish(self, pool: Pool) -> None:
         """Until the plan is empty of surprises: what is found missing changes the plan."""
-        for _ in range(_PLANS):
+        for _ in range(_PLANS + len(pool.devices)):
             adapted = self._offer.adapted(pool, self.capabilities.missing)
             if adapted is None:
                 self._remove(pool.name)
+                self._measures.set("pool_devices", 0, pool=pool.name)
                 return
             if self._carry_out(adapted):
                 return
+        raise ApiInvalid(f"pool {pool.name!r}: each answer of the API server leads to another plan")
 
     def _carry_out(self, pool: Pool) -> bool:
         """Make the writes of a plan; False if another plan is needed."""
@@ -343,18 +395,19 @@ class Publisher:
         return True
 
     def _remove_others(self, pools: Sequence[Pool]) -> None:
-        wanted = {pool.name for pool in pools}
+        wanted = {pool.name for pool in pools} | self._offer.unknown
         for name in {item["spec"]["pool"]["name"] for item in self._store.items()} - wanted:
             self._remove(PoolName(name))
 
     def _remove(self, pool: PoolName) -> None:
+        self._times.pop(pool, None)
         for item in self._store.items():
             if item["spec"]["pool"]["name"] == pool:
                 self._writer.delete(item["metadata"]["name"])
 
     def _withdraw_all(self) -> None:
-        self._writer.make_sure()
-        self._remove_others([])
+        for name in {item["spec"]["pool"]["name"] for item in self._store.items()}:
+            self._remove(PoolName(name))
         if not self.withdrawn.is_set():
             _log.info("all slices withdrawn")
         self.withdrawn.set()

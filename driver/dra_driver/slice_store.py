@@ -38,6 +38,8 @@ class SliceStore:
 
     def relist(self, scope: Scope, items: tuple[Item, ...]) -> bool:
         """Take over a list; whether it differs from what was known."""
+        for item in items:
+            _check(item)
         known = {n: i for n, i in self._items.items() if scope_of(i) is scope}
         fresh = {item["metadata"]["name"]: _as_known(item, known) for item in items}
         differs = scope not in self._listed or _versions(fresh) != _versions(known)
@@ -51,6 +53,7 @@ class SliceStore:
         """Take over a change; whether it is someone else's and concerns the spec."""
         metadata = event.object["metadata"]
         name, uid = metadata["name"], metadata["uid"]
+        _check(event.object)
         known = self._items.get(name)
         if event.kind == "DELETED":
             self._deleted.discard(uid)
@@ -72,6 +75,11 @@ class SliceStore:
         self._deleted.add(self._items.pop(name)["metadata"]["uid"])
 
 
+def _check(item: Mapping[str, Any]) -> None:
+    """KeyError or TypeError for what is no slice."""
+    _ = _identity(item), item["metadata"]["name"], item["spec"]["pool"]["name"]
+
+
 def scope_of(item: Mapping[str, Any]) -> Scope:
     """Where a slice belongs."""
     return Scope.NODE if item["spec"].get("nodeName") else Scope.SHARED
@@ -83,7 +91,7 @@ def _as_known(item: Item, known: Mapping[str, Item]) -> Item:
     return item if before is None or _identity(before) != _identity(item) else before
 
 
-def _identity(item: Item) -> tuple[str, str]:
+def _identity(item: Mapping[str, Any]) -> tuple[str, str]:
     return item["metadata"]["uid"], item["metadata"]["resourceVersion"]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -31,6 +31,9 @@ from dra_driver.ports import Measures, Scope, SliceApi
 from dra_driver.slice_store import SliceStore
 
 _log = structlog.get_logger(__name__)
+
+#: What others keep in the metadata of a slice, and an update would take away.
+_OF_OTHERS: Final = ("labels", "annotations", "finalizers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ class SliceWriter:
     def make_sure(self) -> None:
         """Read what is there, if a write had no answer: it may have been made all the same.
 
-        Otherwise a change that is taken back right then would look as if nothing had to be done.
+        The watch may be as broken. A plan that does not know may find nothing to do where a change
+        was taken back, or use the generation of a slice for something else.
         """
         if self._unsure:
             self._relist()
@@ -157,16 +161,21 @@ class SliceWriter:
         return wire.published_slice(self._api.try_out(self._body(wanted)))
 
     def delete(self, name: str) -> None:
-        """Gone already is success."""
+        """Gone already is success; raises ApiConflict if others were faster."""
         item = self._store.get(name)
         if item is None:
             return
         self._may_write()
         self._measures.add("writes_total", verb="delete")
         with self._writing():
-            self._api.delete(name, item["metadata"]["uid"])
+            try:
+                self._api.delete(name, item["metadata"]["uid"])
+            except ApiConflict:
+                self._relist()  # another one by now, or not deleted: who knows
+                raise
         self._store.deleted(name)
         self._known.pop(name, None)
+        self._echoes.pop(name, None)
 
     def store(self, write: publishing.Create | publishing.Update) -> PublishedSlice:
         """The slice as the server has stored it, the one that was sent if it came back as it is.
@@ -218,6 +227,7 @@ class SliceWriter:
             if known is None:
                 raise ApiNotFound(name)  # noqa: TRY301 - deleted while the plan was carried out
             old = known["metadata"]
+            body["metadata"] |= {key: old[key] for key in _OF_OTHERS if key in old}
             body["metadata"] |= {"resourceVersion": old["resourceVersion"], "uid": old["uid"]}
             return self._api.update(body)
         except (ApiNotFound, ApiConflict):

@@ -71,7 +71,7 @@ class Sysfs:
                 f"there is no PCI device {bus_id} in {self._root}: {error.strerror}"
             ) from error
         below = os.path.relpath(target, self._root / "devices")
-        root = Path(below).parts[0]
+        root = next(iter(Path(below).parts), "")
         if not root.startswith("pci") or Path(target).name != bus_id:
             raise PreparationFailed(f"{link} leads to {target}, not to a device of a PCIe root")
         return root

@@ -73,8 +73,10 @@ class LockTurn:
 
     def end(self) -> None:
         """Unlock."""
-        if self._descriptor is not None:
-            files.unlock(self._path, self._descriptor)
+        self._over = True
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            files.unlock(self._path, descriptor)
 
 
 class LeaseTurn:

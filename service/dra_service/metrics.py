@@ -39,6 +39,12 @@ class Registry:
         with self._lock:
             self._values[self._series(name, labels)] = float(value)
 
+    def forget(self, **labels: str) -> None:
+        """Drop all numbers that have these labels."""
+        gone = set(labels.items())
+        with self._lock:
+            self._values = {s: v for s, v in self._values.items() if not gone <= set(s.labels)}
+
     def text(self) -> str:
         """All of it."""
         with self._lock:

@@ -17,7 +17,7 @@ import pytest
 
 from dra_cli import documents
 from dra_core import lint, wire
-from dra_core.errors import InvalidObject, InvalidValue
+from dra_core.errors import ApiUnavailable, InvalidObject, InvalidValue
 from dra_core.validation import claim_gates, claim_status, objects, slice_gates
 from dra_core.validation.problems import ErrorType, Problem
 from dra_core.validation.servers import GATES, Server
@@ -225,3 +225,10 @@ def test_list_without_items_is_refused(tmp_path: Path) -> None:
         data = {k: v for k, v in {**WHOLE, "items": items}.items() if v is not GONE}
         with pytest.raises(InvalidValue, match="must have a list of items"):
             loaded(data, tmp_path)
+
+
+@pytest.mark.parametrize("odd", [{}, {"metadata": None}, {"metadata": {}}, {"items": []}], ids=repr)
+def test_an_answer_that_is_no_list_is_no_empty_list(odd: JSON) -> None:
+    api = Pages(odd)
+    with pytest.raises(ApiUnavailable, match="is no list"):
+        api.list_all("/slices", {})

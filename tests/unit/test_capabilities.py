@@ -91,6 +91,23 @@ def test_what_is_dropped_is_named_once_and_tried_again_quietly(lab: Lab) -> None
     assert "DRADeviceTaints" in shown(lab.capabilities.unavailable())
 
 
+def test_a_refusal_in_other_words_is_not_named_again(lab: Lab) -> None:
+    """The words have the name of what was tried out, and of the devices in it."""
+    for number in range(3):
+        tried = f'ResourceSlice "try-out-{number}" is forbidden'
+
+        def refuse(wanted: PublishedSlice, why: str = tried) -> PublishedSlice:
+            if features.NODE_ALLOCATABLE in features.used(wanted):
+                raise ApiForbidden(why)
+            return wanted
+
+        lab.capabilities.look_again()
+        assert lab.capabilities.explore(a_slice(MAPPED), refuse)
+        assert tried in lab.capabilities.unavailable()[features.NODE_ALLOCATABLE]
+        lab.now += REFUSED_AGAIN + 1
+    assert len(lab.announced) == 1
+
+
 def test_what_comes_back_is_there(lab: Lab) -> None:
     lab.dropping = {"DRADeviceTaints"}
     lab.explore(TAINTED)

@@ -374,3 +374,15 @@ def test_the_file_can_say_so_too(tmp_path: Path) -> None:
     file = tmp_path / "settings.yaml"
     file.write_text("no-node: true\nleader-election: false\n")
     assert parsed(f"--config={file}").place == Replica(None, None, None)
+
+
+@case("PUB-06")
+def test_an_instance_that_gave_up_its_turn_has_it_no_longer(tmp_path: Path) -> None:
+    turn = LockTurn(tmp_path / "lock")
+    assert turn.mine()
+    turn.stop()
+    assert turn.mine(), "until the end"
+    turn.end()
+    assert not turn.mine()
+    turn.end()
+    assert LockTurn(tmp_path / "lock").mine()

@@ -102,9 +102,14 @@ def test_what_the_server_refused_is_left_out_until_it_changes(bench: Bench) -> N
     causes = [("spec.devices[1].name", "too plain"), ("spec.devices[1]", "and dull")]
     assert bench.offer.refuse(wanted, causes)
     assert bench.offer.adapted(pool, ()) == Pool(POOL, (A,))
+    assert 'devices_left_out{by="server",pool="n1"} 1' in bench.registry.text()
     better = replace(pool, devices=(A, replace(B, attributes={"x": 1})))
     assert bench.offer.adapted(better, ()) == better
-    assert 'devices_left_out{by="server",pool="n1"} 1' in bench.registry.text()
+    assert 'devices_left_out{by="server",pool="n1"} 0' in bench.registry.text()
+    assert bench.offer.adapted(pool, ()) == Pool(POOL, (A,))
+    bench.offer.meet_again()
+    bench.offer.meet(lambda: 37)
+    assert bench.offer.adapted(pool, ()) == pool, "another server may take it"
 
 
 @pytest.mark.parametrize("minor", [35, 36, 37, 38])

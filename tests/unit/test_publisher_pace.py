@@ -367,5 +367,6 @@ def test_patience_grows_while_others_undo_and_comes_back() -> None:
         now += 1.0
     assert waits == [SETTLE, SETTLE, *(SETTLE * 2**n for n in range(1, 5)), SETTLE_LONGEST]
     now += 10 * SETTLE_LONGEST
+    assert patience.seconds == SETTLE, "who comes after a long time is not the one before"
     patience.written()
     assert patience.seconds == SETTLE

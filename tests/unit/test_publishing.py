@@ -504,6 +504,29 @@ def test_a_generation_that_was_seen_is_not_used_again(cluster: Cluster) -> None:
     assert cluster.generations() == {9}
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Pool(POOL, devices(*range(200)), nodes=Nodes.ALL),
+        Pool(POOL, (), tuple(CounterSet(f"c{n}") for n in range(9)), nodes=Nodes.ALL),
+    ],
+    ids=["the same devices", "counter sets alone"],
+)
+def test_a_missing_slice_of_a_pool_that_moves_to_other_nodes(
+    cluster: Cluster, wanted: Pool
+) -> None:
+    """What is there has to be made anew: it is not what was begun."""
+    cluster.converge(devices(*range(200)))
+    del cluster.slices[name(0)]
+    for write in cluster.plan(wanted).writes:
+        cluster.apply(write)
+        if cluster.visible() is not None:
+            assert {s.nodes for s in cluster.current()} == {Nodes.ALL}
+            assert cluster.visible() == wanted.devices
+    assert cluster.generations() == {2}
+    cluster.converge(wanted)
+
+
 @pytest.mark.parametrize("strict", [False, True], ids=["", "strict"])
 @pytest.mark.parametrize("turn", range(3))
 def test_at_no_moment_complete_and_wrong(turn: int, strict: bool) -> None:

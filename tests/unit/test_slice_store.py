@@ -15,7 +15,7 @@ from dra_driver.slice_store import SliceStore
 def item(name: str, version: int, uid: str = "", *, shared: bool = False) -> dict[str, Any]:
     where = {"allNodes": True} if shared else {"nodeName": "n1"}
     metadata = {"name": name, "uid": uid or name, "resourceVersion": str(version)}
-    return {"metadata": metadata, "spec": {**where, "version": version}}
+    return {"metadata": metadata, "spec": {**where, "pool": {"name": "p"}, "version": version}}
 
 
 @pytest.fixture

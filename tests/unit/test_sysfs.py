@@ -127,3 +127,14 @@ def test_the_machine_itself_has_cpus() -> None:
 )
 def test_lists_of_the_kernel(text: str, numbers: list[int]) -> None:
     assert list(parse_ranges(text)) == numbers
+
+
+@pytest.mark.parametrize(
+    "target", ["../../../devices", "../../..", "/", BUS_ID, "../../../devices/pci0000:00"]
+)
+def test_a_link_that_leads_to_no_pci_device_is_named(root: Path, target: str) -> None:
+    link = root / "bus" / "pci" / "devices" / BUS_ID
+    link.unlink()
+    link.symlink_to(target)
+    with pytest.raises(PreparationFailed, match=BUS_ID):
+        Sysfs(root).pci_attributes(BUS_ID)

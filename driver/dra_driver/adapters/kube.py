@@ -39,8 +39,11 @@ class KubeApi(ApiServer):
             # The list has aged while we read it (410 for the continue token): once more from the
             # start, in one piece, which cannot age.
             pages = [self.request("GET", path, query)]
+        versions = [str((p.get("metadata") or {}).get("resourceVersion", "")) for p in pages]
+        if not all(versions):  # an empty list would say that everything is gone
+            raise ApiUnavailable(f"GET {path}: the answer is no list")
         items = tuple(item for page in pages for item in page.get("items") or [])
-        return Listed(items, (pages[-1].get("metadata") or {}).get("resourceVersion", ""))
+        return Listed(items, versions[-1])
 
     def watch(
         self, path: str, query: Mapping[str, str], resource_version: str

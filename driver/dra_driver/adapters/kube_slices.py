@@ -12,7 +12,7 @@ from urllib.parse import quote
 import structlog
 
 from dra_core import wire
-from dra_core.errors import ApiConflict, ApiError, ApiNotFound, ApiUnavailable
+from dra_core.errors import ApiError, ApiNotFound, ApiUnavailable
 from dra_core.names import DriverName, NodeName
 from dra_driver.adapters.kube import KubeApi
 from dra_driver.ports import Changed, Listed, Scope
@@ -124,7 +124,7 @@ class KubeSlices:
         try:
             options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": uid}}
             self._api.request("DELETE", f"{_PATH}/{name}", None, options)
-        except (ApiNotFound, ApiConflict):
+        except ApiNotFound:
             _log.debug("slice was gone", slice=name)
 
 
