@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -19,24 +19,16 @@ from dra_core.soundness import NEWEST, Soundness
 from dra_core.validation.servers import GATES, Server
 from dra_driver.discovery import Found
 from dra_driver.ports import Measures
+from dra_driver.refusals import Refusals
 
 _log = structlog.get_logger(__name__)
 
-_DEVICE: Final = re.compile(r"spec\.devices\[(\d+)\]")
 #: What has changed about a pool is said in so many notes.
 _NOTES: Final = 20
 _LEFT_OUT: Final = "device left out"
 _VANISHED: Final = "device vanished while it is in use; it stays, tainted"
 #: Name part of the taint on a device that discovery no longer finds while a claim uses it.
 VANISHED: Final = "vanished"
-
-
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    """A device as the server refused it, and why."""
-
-    device: Device
-    reason: str
 
 
 class Offer:
@@ -49,13 +41,14 @@ class Offer:
         *,
         in_use: Callable[[], Collection[str]],
         measures: Measures,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._driver = driver
         self._in_use = in_use
         self._measures = measures
         self._soundness = Soundness(driver, node)
         self._pools: dict[PoolName, Pool] | None = None
-        self._refused: dict[tuple[PoolName, str], _Refused] = {}
+        self.refusals = Refusals(clock)
         self._reported: dict[tuple[str, str], str] = {}  # by event and subject
         self._left_out: dict[tuple[PoolName, str], frozenset[str]] = {}
         self._vanished: frozenset[str] = frozenset()  # subjects
@@ -125,7 +118,7 @@ class Offer:
         self._measures.set("devices_left_out", len(faults), pool=pool, by=by)
 
     def meet_again(self) -> None:
-        """The server may be another one: find out again, and whether it still refuses devices."""
+        """The server may be another one: find out again."""
         self._met = False
 
     def meet(self, minor_version: Callable[[], int]) -> None:
@@ -139,8 +132,8 @@ class Offer:
             known = min(max(self.minor, min(GATES)), max(GATES))
             self._soundness.server = Server(known, dict.fromkeys(GATES[known], True))
             self._met = True
-            self._refused.clear()
             if self.minor != before:
+                self.refusals.clear()
                 _log.info("the API server is there", version=f"1.{self.minor}")
 
     def pools(self, published: Sequence[PublishedSlice]) -> list[Pool]:
@@ -179,7 +172,7 @@ class Offer:
             del self._left_out[pool, by]
         self._soundness.forget(pool)
         self._notes.pop(pool, None)
-        self._refused = {k: refused for k, refused in self._refused.items() if k[0] != pool}
+        self.refusals.forget(pool)
         self._measures.forget(pool=pool)
 
     def _with_vanished(
@@ -237,30 +230,8 @@ class Offer:
 
     def _not_refused(self, pool: Pool) -> Pool:
         """Without the devices that the server has refused as they are."""
-        faults: dict[str, str] = {}
-        for device in pool.devices if self._refused else ():
-            refused = self._refused.get((pool.name, device.name))
-            if refused is not None and refused.device == _timeless(device):
-                faults[device.name] = refused.reason
+        faults = self.refusals.faults(pool)
         if not faults and not self._left_out.get((pool.name, "server")):
             return pool
         self._leave_out(pool.name, faults, "server")
         return replace(pool, devices=tuple(d for d in pool.devices if d.name not in faults))
-
-    def refuse(self, wanted: PublishedSlice, causes: Sequence[tuple[str, str]]) -> bool:
-        """Leave out the devices that the server refused; whether any is named."""
-        reasons: dict[int, list[str]] = {}
-        for field, message in causes:
-            found = _DEVICE.match(field)
-            if found and int(found[1]) < len(wanted.devices):
-                reasons.setdefault(int(found[1]), []).append(f"{field[found.end() :]}: {message}")
-        for index, texts in reasons.items():
-            device = wanted.devices[index]
-            reason = f"the API server refused it: {'; '.join(texts).lstrip('.')}"
-            self._refused[wanted.pool, device.name] = _Refused(_timeless(device), reason)
-        return bool(reasons)
-
-
-def _timeless(device: Device) -> Device:
-    """Without what the server may have added."""
-    return replace(device, taints=tuple(replace(t, time_added=None) for t in device.taints))

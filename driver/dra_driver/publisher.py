@@ -351,9 +351,7 @@ class Publisher:
         )
         self._pace.begin(pool.name, len(found.writes))
         for write in found.writes:
-            if not isinstance(write, publishing.Delete) and self.capabilities.explore(
-                write.slice, self._writer.try_out
-            ):
+            if not isinstance(write, publishing.Delete) and self._surprising(write.slice):
                 return False
         for write in found.writes:
             if not self._write(write):
@@ -375,6 +373,16 @@ class Publisher:
             )
         return True
 
+    def _surprising(self, wanted: PublishedSlice) -> bool:
+        """Whether a dry run says that the server will not take it as it is."""
+        if self._offer.refusals.doubtful(wanted):
+            try:
+                self._writer.try_out(wanted)
+            except ApiInvalid as error:
+                return self._offer.refusals.add(wanted, error.causes)
+            self._offer.refusals.taken(wanted)
+        return self.capabilities.explore(wanted, self._writer.try_out)
+
     def _write(self, write: publishing.Write) -> bool:
         """Make one write; False if its answer makes for another plan."""
         if isinstance(write, publishing.Delete):
@@ -383,7 +391,7 @@ class Publisher:
         try:
             stored = self._writer.store(write)
         except ApiInvalid as error:
-            if not self._offer.refuse(write.slice, error.causes):
+            if not self._offer.refusals.add(write.slice, error.causes):
                 raise
             return False
         if self.capabilities.learn(write.slice, stored):

@@ -98,9 +98,11 @@ def test_what_the_server_refused_is_left_out_until_it_changes(bench: Bench) -> N
     bench.found(Pool(POOL, (A, B)))
     (pool,) = bench.offer.pools([])
     wanted = bench.published(*pool.devices)[0]
-    assert not bench.offer.refuse(wanted, [("spec.pool", "wrong"), ("spec.devices[9].name", "?")])
+    assert not bench.offer.refusals.add(
+        wanted, [("spec.pool", "wrong"), ("spec.devices[9].name", "?")]
+    )
     causes = [("spec.devices[1].name", "too plain"), ("spec.devices[1]", "and dull")]
-    assert bench.offer.refuse(wanted, causes)
+    assert bench.offer.refusals.add(wanted, causes)
     assert bench.offer.adapted(pool, ()) == Pool(POOL, (A,))
     assert 'devices_left_out{by="server",pool="n1"} 1' in bench.registry.text()
     better = replace(pool, devices=(A, replace(B, attributes={"x": 1})))

@@ -12,6 +12,7 @@ from dra_core.model.devices import Counter, CounterConsumption, Device
 from dra_core.model.slices import CounterSet, Pool
 from dra_core.names import DeviceName, PoolName
 from dra_core.quantity import Quantity
+from dra_driver.refusals import AGAIN
 from dra_testing.cases import case
 from dra_testing.memory_slices import MemoryStand, copied
 
@@ -74,17 +75,15 @@ def test_a_pool_that_is_wrong_from_the_start_stays_as_it_was_published(stand: Me
 
 
 def refusing(stand: MemoryStand, *names: str) -> None:
-    """The server refuses devices with these names."""
-    store = stand.api._store
+    """The server refuses devices with these names, from now on no others."""
 
-    def checked(verb: str, body: Any) -> Any:
+    def check(body: Any) -> None:
         devices = body["spec"].get("devices", ())
         causes = [(f"spec.devices[{i}]", "no") for i, d in enumerate(devices) if d["name"] in names]
         if causes:
             raise ApiInvalid("refused", tuple(causes))
-        return store(verb, body)
 
-    stand.api._store = checked  # type: ignore[method-assign]
+    stand.api.check = check
 
 
 def test_refusals_in_many_slices_are_all_worked_off(
@@ -95,6 +94,48 @@ def test_refusals_in_many_slices_are_all_worked_off(
     assert stand.publish(pool("a", *numbered(40))) is None
     assert stand.api.devices("a") == [f"d-{n}" for n in range(1, 40, 2)]
     assert stand.publisher.trouble == ""
+
+
+def test_a_refused_device_is_tried_again_after_a_while_and_nobody_sees_it(
+    stand: MemoryStand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a dry run: as a real write it would leave the pool incomplete for a moment."""
+    monkeypatch.setattr(layout, "MAX_DEVICES", 2)
+    refusing(stand, "d-2")
+    stand.publish(pool("a", *numbered(6)))
+    left = [f"d-{n}" for n in (0, 1, 3, 4, 5)]
+    assert stand.api.devices("a") == left
+    writes = len(stand.api.writes)
+    stand.now += AGAIN - 1
+    stand.relist()
+    assert stand.publisher._converge() is None
+    assert stand.api.tries == 0
+    stand.now += 2
+    for _ in range(2):
+        assert stand.publisher._converge() is None
+        assert len(stand.api.writes) == writes
+        assert stand.api.tries == 1, "once, then after a while again"
+    refusing(stand)
+    stand.now += AGAIN + 1
+    assert stand.publisher._converge() is None
+    assert stand.api.devices("a") == [f"d-{n}" for n in range(6)]
+    assert 'devices_left_out{by="server",pool="a"} 0' in stand.measures.text()
+    tries = stand.api.tries
+    stand.publish(pool("a", *numbered(6, serial=1)))
+    assert stand.api.tries == tries, "that is over"
+
+
+def test_another_version_of_the_server_may_take_what_was_refused(stand: MemoryStand) -> None:
+    refusing(stand, "x")
+    stand.publish(pool("a", device("x"), device("y")))
+    refusing(stand)
+    stand.relist()
+    stand.publisher._converge()
+    assert stand.api.devices("a") == ["y"]
+    stand.api.minor = 36
+    stand.relist()
+    stand.publisher._converge()
+    assert stand.api.devices("a") == ["x", "y"]
 
 
 def test_plans_without_an_end_are_trouble(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dra_core.errors import ApiConflict, ApiError, ApiNotFound
@@ -35,6 +35,9 @@ class MemorySlices:
         self.items: dict[str, JSON] = {}
         self.writes: list[str] = []
         self.faults: dict[str, list[ApiError | None]] = {}
+        #: Of each body that is sent; may raise.
+        self.check: Callable[[JSON], None] = lambda _: None
+        self.tries = 0
         self.minor = 37
         self._version = 0
 
@@ -81,6 +84,8 @@ class MemorySlices:
         return self._store("update", body)
 
     def try_out(self, body: JSON) -> JSON:
+        self.tries += 1
+        self.check(body)
         return body
 
     def delete(self, name: str, uid: str) -> None:
@@ -89,6 +94,7 @@ class MemorySlices:
             del self.items[name]
 
     def _store(self, verb: str, body: JSON) -> JSON:
+        self.check(body)
         faults = self.faults.get(body["spec"]["pool"]["name"], [])
         if faults and (fault := faults[0] if len(faults) == 1 else faults.pop(0)):
             raise fault
@@ -130,7 +136,13 @@ class MemoryStand:
 
     def start(self) -> None:
         self.measures = metrics.registry()
-        self.offer = Offer(DRIVER, NODE, in_use=lambda: self.in_use, measures=self.measures)
+        self.offer = Offer(
+            DRIVER,
+            NODE,
+            in_use=lambda: self.in_use,
+            measures=self.measures,
+            clock=lambda: self.now,
+        )
         self.publisher = Publisher(
             DRIVER,
             NODE,
