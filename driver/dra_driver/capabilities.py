@@ -36,6 +36,8 @@ _REFUSABLE: Final = (
     (features.LISTS, features.NODE_ALLOCATABLE),
 )
 
+_NOT_THERE: Final = "FeatureNotThere"
+
 TryOut = Callable[[PublishedSlice], PublishedSlice]
 
 
@@ -50,9 +52,9 @@ class Missing:
 class Capabilities:
     """Of one API server, for one publisher. Used by one thread; ``missing`` may be read by any."""
 
-    def __init__(self, clock: Callable[[], float], announce: Callable[[str, str], None]) -> None:
+    def __init__(self, clock: Callable[[], float], tell: Callable[[str, str, str], None]) -> None:
         self._clock = clock
-        self._announce = announce
+        self._tell = tell
         self._confirmed: set[str] = set()
         self._named: dict[str, str] = {}
         self.missing: dict[str, Missing] = {}
@@ -102,6 +104,7 @@ class Capabilities:
             if gate in self._confirmed:
                 del self._named[gate]
                 _log.info("feature is there now", feature=gate)
+                self._tell(_NOT_THERE, gate, "")
         return bool(dropped)
 
     def _miss(self, gate: str, reason: str, seconds: float) -> None:
@@ -112,9 +115,8 @@ class Capabilities:
             return
         fields = features.fields_of(gate)
         _log.warning("feature is not there", feature=gate, fields=fields, reason=reason)
-        self._announce(
-            "FeatureNotThere", f"{gate} is not on in this cluster or for this node: {reason}"
-        )
+        note = f"{gate} is not on in this cluster or for this node: {reason}"
+        self._tell(_NOT_THERE, gate, note)
 
     def unavailable(self) -> dict[str, str]:
         """Why, by gate, for all that is or was missing when it was last tried."""

@@ -25,6 +25,7 @@ _log = structlog.get_logger(__name__)
 
 #: What has changed about a pool is said in so many notes.
 _NOTES: Final = 20
+_NOT_FOUND: Final = "the driver does not find it any more"
 _LEFT_OUT: Final = "device left out"
 _VANISHED: Final = "device vanished while it is in use; it stays, tainted"
 #: Name part of the taint on a device that discovery no longer finds while a claim uses it.
@@ -41,17 +42,19 @@ class Offer:
         *,
         in_use: Callable[[], Collection[str]],
         measures: Measures,
+        tell: Callable[[str, str, str], None] = lambda *_: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._driver = driver
         self._in_use = in_use
         self._measures = measures
+        self._tell = tell
         self._soundness = Soundness(driver, node)
         self._pools: dict[PoolName, Pool] | None = None
         self.refusals = Refusals(clock)
         self._reported: dict[tuple[str, str], str] = {}  # by event and subject
         self._left_out: dict[tuple[PoolName, str], frozenset[str]] = {}
-        self._vanished: frozenset[str] = frozenset()  # subjects
+        self._vanished: frozenset[tuple[PoolName, str]] = frozenset()
         self._offered: frozenset[PoolName] = frozenset()
         self._notes: dict[PoolName, tuple[str, ...]] = {}
         self._met = False
@@ -70,10 +73,12 @@ class Offer:
         """What a discovery gave; one that failed keeps what was known."""
         self.trouble = found.trouble
         self._measures.add("discoveries_total", result="failed" if found.trouble else "done")
+        kept = f"{found.trouble}; what was published stays" if found.trouble else ""
+        self._tell("DiscoveryFailed", "", kept)
         if found.trouble:
             return
-        old, pools, troubles = self._pools or {}, {}, []
-        unknown = set()
+        old, pools = self._pools or {}, {}
+        troubles: dict[PoolName, str] = {}
         for pool in found.pools:
             name, trouble = PoolName(str(pool.name)), ""
             try:
@@ -84,15 +89,14 @@ class Offer:
                 trouble = str(error)
             except Exception as error:  # noqa: BLE001 - a vendor's pool must not end publishing
                 trouble = f"pool {name!r} cannot be read: {type(error).__name__}: {error}"
+            troubles[name] = trouble or troubles.get(name, "")
+            if trouble and name in old:
+                pools[name] = old[name]
+        for name, trouble in troubles.items():
             self.report(f"pool {name}", "pool not changed", trouble)
-            if trouble:
-                troubles.append(trouble)
-                if name in old:
-                    pools[name] = old[name]
-                elif name not in pools:
-                    unknown.add(name)
-        self.trouble = "; ".join(troubles)
-        self.unknown = frozenset(unknown)
+            self._tell("PoolNotChanged", name, trouble and f"{trouble}; the pool stays as it is")
+        self.trouble = "; ".join(filter(None, troubles.values()))
+        self.unknown = frozenset(troubles).difference(pools)
         self._pools = pools
 
     def report(self, subject: str, event: str, error: str) -> None:
@@ -111,10 +115,11 @@ class Offer:
 
     def _leave_out(self, pool: PoolName, faults: Mapping[str, str], by: str) -> None:
         for name in self._left_out.get((pool, by), frozenset()) - set(faults):
-            self.report(f"device {name} of pool {pool}", _LEFT_OUT, "")
+            self.report(_device(pool, name), _LEFT_OUT, "")
         for name, reason in faults.items():
-            self.report(f"device {name} of pool {pool}", _LEFT_OUT, reason)
+            self.report(_device(pool, name), _LEFT_OUT, reason)
         self._left_out[pool, by] = frozenset(faults)
+        self._tell("DevicesLeftOut", f"{pool} {by}", _summary(pool, "left out", faults))
         self._measures.set("devices_left_out", len(faults), pool=pool, by=by)
 
     def meet_again(self) -> None:
@@ -140,7 +145,7 @@ class Offer:
         """All pools to publish, with devices that vanished while in use."""
         pools = dict(self._pools or {})
         in_use = set(self._in_use())
-        vanished: set[str] = set()
+        vanished: set[tuple[PoolName, str]] = set()
         for name in {s.pool for s in published} - self.unknown if in_use else ():
             newest = max(s.generation for s in published if s.pool == name)
             current = [s for s in published if s.pool == name and s.generation == newest]
@@ -155,15 +160,22 @@ class Offer:
                     nodes=current[0].nodes,
                     skip_node_operations=current[0].skip_node_operations,
                 )
-                vanished |= {f"device {d.name} of pool {name}" for d in gone}
+                vanished |= {(name, d.name) for d in gone}
                 pools[name] = self._with_vanished(base, gone, current)
-        for subject in self._vanished - vanished:
-            self.report(subject, _VANISHED, "")
-        self._vanished = frozenset(vanished)
+        self._say_vanished(vanished)
         for name in self._offered - set(pools):
             self._forget(name)
         self._offered = frozenset(pools)
         return list(pools.values())
+
+    def _say_vanished(self, vanished: Collection[tuple[PoolName, str]]) -> None:
+        for about in self._vanished.difference(vanished):
+            self.report(_device(*about), _VANISHED, "")
+        for name in {pool for pool, _ in self._vanished.union(vanished)}:
+            reasons = {d: _NOT_FOUND for pool, d in sorted(vanished) if pool == name}
+            what = "vanished while in use, it stays, tainted"
+            self._tell("DevicesVanished", name, _summary(name, what, reasons))
+        self._vanished = frozenset(vanished)
 
     def _forget(self, pool: PoolName) -> None:
         """The pool is there no more."""
@@ -185,9 +197,9 @@ class Offer:
             others = tuple(t for t in device.taints if t.key != key)
             kept.append(replace(device, taints=(*others, taint)))
             self.report(
-                f"device {device.name} of pool {pool.name}",
+                _device(pool.name, device.name),
                 _VANISHED,
-                "the driver does not find it any more",
+                _NOT_FOUND,
             )
         # Counter sets that only they consume went with them.
         sets = {s.name: s for published in current for s in published.shared_counters}
@@ -235,3 +247,16 @@ class Offer:
             return pool
         self._leave_out(pool.name, faults, "server")
         return replace(pool, devices=tuple(d for d in pool.devices if d.name not in faults))
+
+
+def _device(pool: str, name: str) -> str:
+    return f"device {name} of pool {pool}"
+
+
+def _summary(pool: str, what: str, reasons: Mapping[str, str]) -> str:
+    """Empty without reasons. One Event for all devices of a pool: there can be thousands."""
+    if not reasons:
+        return ""
+    name, reason = next(iter(reasons.items()))
+    number = "a device" if len(reasons) == 1 else f"{len(reasons)} devices"
+    return f"{number} of pool {pool!r} {what}; {name!r}: {reason}"

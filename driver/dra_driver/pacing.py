@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
+
+from dra_core.errors import ApiUnavailable
 
 #: Seconds between tries after a failure: the first, and the longest.
 RETRY_FIRST, RETRY_LONGEST = 0.5, 30.0
@@ -27,6 +29,39 @@ def backoff(failures: int) -> float:
     """Seconds to wait; with jitter, so that many nodes do not come back in step."""
     doubled = RETRY_FIRST * 2 ** min(max(failures - 1, 0), _DOUBLINGS)
     return float(min(RETRY_LONGEST, doubled) * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
+
+
+class Failures:
+    """In a row, of each part of the work; and how long the server wants to be left alone."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._rows: dict[str, int] = {}
+        self._until = -math.inf
+
+    @property
+    def asked(self) -> float:
+        """Seconds that the server still wants no requests."""
+        return max(0.0, self._until - self._clock())
+
+    def over(self, part: str) -> None:
+        """It works."""
+        self._rows.pop(part, None)
+
+    def keep(self, parts: Collection[str]) -> None:
+        """There are no others."""
+        self._rows = {part: row for part, row in self._rows.items() if part in parts}
+
+    def wait(self, errors: Mapping[str, Exception], later: float) -> float:
+        """Parts have failed: seconds to wait for the first of them, or what is due ``later``."""
+        for part in errors:
+            self._rows[part] = self._rows.get(part, 0) + 1
+        asked = max(
+            (e.retry_after for e in errors.values() if isinstance(e, ApiUnavailable)), default=0.0
+        )
+        if asked:
+            self._until = self._clock() + min(asked, ASKED_LONGEST)
+        return max(self.asked, min(later, *(backoff(self._rows[part]) for part in errors)))
 
 
 class TooSoon(Exception):

@@ -21,17 +21,19 @@ class PoolNames:
     """Used by the publishing thread.
 
     ``used`` asks for the pools of nodes, by name, with a slice of each; it raises ApiError.
-    ``report`` logs an error about a subject once.
+    ``report`` logs an error about a subject once, ``tell`` makes an Event of it.
     """
 
     def __init__(
         self,
         used: Callable[[], Mapping[str, str]],
         report: Callable[[str, str, str], None],
+        tell: Callable[[str, str, str], None],
         clock: Callable[[], float],
     ) -> None:
         self._used = used
         self._report = report
+        self._tell = tell
         self._clock = clock
         self._known: Mapping[str, str] = {}
         self._asked: frozenset[PoolName] = frozenset()
@@ -53,6 +55,7 @@ class PoolNames:
             if sentence:
                 troubles.append(sentence)
             self._report(f"name of pool {pool.name}", "pool refused", sentence)
+            self._tell("PoolNameTaken", pool.name, sentence)
         self.trouble = "; ".join(troubles)
         return [pool for pool in pools if pool.name not in self._known]
 

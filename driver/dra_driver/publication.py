@@ -13,6 +13,7 @@ from dra_driver.adapters import kube, kube_slices
 from dra_driver.api import PoolSource
 from dra_driver.config import Settings
 from dra_driver.discovery import Discovery
+from dra_driver.news import News
 from dra_driver.offer import Offer
 from dra_driver.ports import Scope
 from dra_driver.publisher import Publisher
@@ -55,13 +56,14 @@ class Publication:
         self._events = events
         self._turn = turn
         slices = kube_slices.KubeSlices(api, s.driver_name, node)
-        offer = Offer(s.driver_name, node, in_use=in_use, measures=measures)
+        news = News(events, slices.owner)
+        offer = Offer(s.driver_name, node, in_use=in_use, measures=measures, tell=news.tell)
         self.publisher = Publisher(
             s.driver_name,
             node,
             slices,
             offer,
-            notices=events,
+            news=news,
             measures=measures,
             strict=s.generations == "strict",
             turn=turn.mine,

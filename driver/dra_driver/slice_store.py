@@ -50,7 +50,7 @@ class SliceStore:
         return differs
 
     def take(self, event: Changed) -> bool:
-        """Take over a change; whether it is someone else's and concerns the spec."""
+        """Take over a change; whether it is someone else's and concerns spec or owners."""
         metadata = event.object["metadata"]
         name, uid = metadata["name"], metadata["uid"]
         _check(event.object)
@@ -64,7 +64,9 @@ class SliceStore:
         if uid in self._deleted or (known is not None and not _newer(event.object, known)):
             return False
         self._items[name] = event.object
-        return known is None or known["spec"] != event.object["spec"]
+        if known is None or known["spec"] != event.object["spec"]:
+            return True
+        return owners(known) != owners(event.object)
 
     def written(self, item: Item) -> None:
         """The answer to a create or an update."""
@@ -73,6 +75,12 @@ class SliceStore:
     def deleted(self, name: str) -> None:
         """We deleted it."""
         self._deleted.add(self._items.pop(name)["metadata"]["uid"])
+
+
+def owners(item: Mapping[str, Any]) -> list[str]:
+    """Names of the Nodes with which a slice goes."""
+    found = item.get("metadata", {}).get("ownerReferences") or []
+    return [str(o.get("name")) for o in found if o.get("kind") == "Node"]
 
 
 def _check(item: Mapping[str, Any]) -> None:

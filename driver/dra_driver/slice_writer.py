@@ -28,7 +28,7 @@ from dra_core.names import DriverName, NodeName, PoolName
 from dra_core.wire.dropped import dropped_fields
 from dra_driver.pacing import NotOurTurn, WriteLimit
 from dra_driver.ports import Measures, Scope, SliceApi
-from dra_driver.slice_store import SliceStore
+from dra_driver.slice_store import SliceStore, owners
 
 _log = structlog.get_logger(__name__)
 
@@ -123,6 +123,14 @@ class SliceWriter:
         """Of the slice with this index; another one where somebody else has that."""
         attempt = self._taken.get((pool, index), 0)
         return names.slice_name(index, self._node or "", self._driver, pool, attempt)
+
+    def owned(self, name: str) -> bool:
+        """Whether the slice goes with a Node, if there is one; its UID is the business of others.
+
+        Slices of a Node of that name which is gone are deleted by the garbage collector.
+        """
+        item = self._store.get(name)
+        return self._node is None or item is None or bool(owners(item))
 
     def read(self, item: Mapping[str, Any]) -> PublishedSlice:
         """The slice as the cluster has it."""

@@ -334,11 +334,16 @@ def test_strict_generations(stand: Stand) -> None:
 @case("PUB-04")
 def test_an_empty_pool_is_not_a_failed_discovery(stand: Stand) -> None:
     stand.fail("the module is not loaded")
+    stand.proxy.add(lambda c: c.write and c.path.endswith("/events"), times=2, status=503)
     stand.run(rescan=0.3)
     stand.port = stand.driver.wait_for("answering probes")["port"]
     until("it is said", lambda: "RuntimeError" in stand.ready()["Published"][1])
     assert not stand.ready()["Published"][0]
     assert stand.proxy.writes() == []
+    until("the Node has an event", stand.events)
+    (event,) = stand.events()
+    assert (event["reason"], event["type"]) == ("DiscoveryFailed", "Warning")
+    assert "RuntimeError" in event["note"]
     stand.offer([])
     until("one empty slice", lambda: stand.watcher.moments and stand.watcher.now.devices == ())
     (item,) = stand.slices()

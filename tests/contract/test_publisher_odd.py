@@ -59,6 +59,21 @@ def test_what_others_keep_in_the_metadata_of_a_slice_survives(stand: Stand) -> N
     assert {key: metadata.get(key) for key in kept} == kept
 
 
+def test_a_slice_that_lost_its_owner_gets_it_back(stand: Stand) -> None:
+    """Else it would stay when its Node goes: ``--cascade=orphan`` takes the owner away."""
+    stand.start(devices("a"))
+    stand.wait_for("a")
+    path = f"{SLICES}/{stand.slices()[0]['metadata']['name']}"
+    owners = stand.cluster.api("GET", path)["metadata"]["ownerReferences"]
+    stand.cluster.api("PATCH", path, {"metadata": {"ownerReferences": None}}, patch="merge")
+    until(
+        "it is owned again",
+        lambda: stand.cluster.api("GET", path)["metadata"].get("ownerReferences") == owners,
+    )
+    assert stand.published().keys() == {"a"}
+    stand.settled()
+
+
 @case("PUB-01")
 def test_a_slice_that_is_held_back_while_it_is_deleted_is_there_again(stand: Stand) -> None:
     """With a finalizer it stays for a while, and its name with it."""

@@ -36,8 +36,9 @@ class Lab:
         self.announced: list[str] = []
         self.capabilities = Capabilities(lambda: self.now, self._announce)
 
-    def _announce(self, reason: str, note: str) -> None:
-        self.announced.append(f"{reason}: {note}")
+    def _announce(self, reason: str, subject: str, note: str) -> None:
+        if note:
+            self.announced.append(f"{reason} {subject}: {note}")
 
     def try_out(self, wanted: PublishedSlice) -> PublishedSlice:
         self.tried.append(wanted)

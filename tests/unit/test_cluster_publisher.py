@@ -21,6 +21,7 @@ from dra_driver import api, config
 from dra_driver.adapters import metrics
 from dra_driver.config import OnNode, Profiles, Replica, Settings
 from dra_driver.discovery import Found
+from dra_driver.news import News
 from dra_driver.offer import Offer
 from dra_driver.pool_names import AGAIN, PoolNames
 from dra_driver.ports import Changed, Listed, Scope
@@ -53,7 +54,8 @@ class Names:
         self.of_nodes: dict[str, str] = {}
         self.asked = 0
         self.said: list[str] = []
-        self.names = PoolNames(self._used, self._report, lambda: self.now)
+        self.told: dict[tuple[str, str], str] = {}
+        self.names = PoolNames(self._used, self._report, self._tell, lambda: self.now)
 
     def _used(self) -> Mapping[str, str]:
         self.asked += 1
@@ -62,6 +64,9 @@ class Names:
     def _report(self, subject: str, event: str, error: str) -> None:  # noqa: ARG002 - PoolNames
         if error:
             self.said.append(f"{event}: {error}")
+
+    def _tell(self, reason: str, subject: str, note: str) -> None:
+        self.told[reason, subject] = note
 
     def free(self, *wanted: str) -> list[str]:
         return [str(p.name) for p in self.names.free([pool(name) for name in wanted])]
@@ -75,11 +80,13 @@ def test_a_pool_waits_until_no_node_has_its_name() -> None:
     assert "pool 'a'" in stand.names.trouble
     assert "slice 's' of node 'n1'" in stand.names.trouble
     assert stand.said == [f"pool refused: {stand.names.trouble}"]
+    assert stand.told["PoolNameTaken", "a"] == stand.names.trouble
     stand.of_nodes = {}
     assert stand.free("a", "b") == ["b"], "the answer is good for a while"
     stand.now += AGAIN
     assert stand.free("a", "b") == ["a", "b"]
     assert stand.names.trouble == ""
+    assert stand.told["PoolNameTaken", "a"] == ""
     assert stand.asked == 2
 
 
@@ -145,22 +152,29 @@ class Memory:
         return stored
 
 
-class Silent:
-    def warn(self, owner: Mapping[str, Any] | None, reason: str, note: str) -> None:  # noqa: ARG002 - Notices
-        raise AssertionError(note)
+class Notes:
+    """Events, which regard no Node here."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def warn(self, owner: Mapping[str, Any] | None, reason: str, note: str) -> None:
+        assert owner is None
+        self.notes.append(f"{reason}: {note}")
 
 
 class Stand:
     def __init__(self) -> None:
         self.turn = True
         self.api = Memory()
+        self.notes = Notes()
         measures = metrics.registry()
         self.publisher = Publisher(
             DRIVER,
             None,
             self.api,
             Offer(DRIVER, None, in_use=tuple, measures=measures),
-            notices=Silent(),
+            news=News(self.notes, self.api.owner),
             measures=measures,
             turn=lambda: self.turn,
             clock=lambda: 0.0,
@@ -192,6 +206,8 @@ def test_a_pool_is_taken_back_when_a_node_comes_with_its_name() -> None:
     assert stand.publish(pool("a", devices=200), pool("b")) is None
     assert [i["spec"]["pool"]["name"] for i in stand.api.items.values()] == ["b"]
     assert "pool 'a' is not published" in stand.publisher.trouble
+    (note,) = stand.notes.notes
+    assert note.startswith("PoolNameTaken: pool 'a' is not published")
 
 
 @case("PUB-06")

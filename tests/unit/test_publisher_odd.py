@@ -141,7 +141,7 @@ def test_another_version_of_the_server_may_take_what_was_refused(stand: MemorySt
 def test_plans_without_an_end_are_trouble(
     stand: MemoryStand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stand.publisher, "_carry_out", lambda _: False)
+    monkeypatch.setattr(stand.publisher._pools, "_carry_out", lambda _: False)
     assert stand.publish(pool("a", device("x"))) is not None
     assert "pool 'a'" in stand.publisher.trouble
 

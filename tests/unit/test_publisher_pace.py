@@ -16,6 +16,7 @@ from dra_core.model.slices import Pool, PublishedSlice
 from dra_core.names import DeviceName, DriverName, NodeName, PoolName
 from dra_driver.adapters import metrics
 from dra_driver.discovery import Found
+from dra_driver.news import News
 from dra_driver.offer import Offer
 from dra_driver.pacing import (
     BURST,
@@ -141,7 +142,7 @@ class Stand:
             NODE,
             self.api,
             offer,
-            notices=Quiet(),
+            news=News(Quiet(), self.api.owner),
             measures=measures,
             clock=lambda: self.now,
         )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -15,7 +16,9 @@ from dra_core import wire
 from dra_core.errors import ApiError, ApiNotFound, ApiUnavailable
 from dra_core.names import DriverName, NodeName
 from dra_driver.adapters.kube import KubeApi
+from dra_driver.pacing import backoff
 from dra_driver.ports import Changed, Listed, Scope
+from dra_driver.slice_store import owners
 from dra_service.api_server import JSON
 from dra_service.events import Reporter, send
 
@@ -24,7 +27,8 @@ _log = structlog.get_logger(__name__)
 _PATH: Final = f"/apis/{wire.API_VERSION}/resourceslices"
 #: Names of slices and of their pools, without the devices: a cluster can have many slices.
 _TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
-_WAITING: Final = 32
+#: Events that wait to be sent, and tries to send one: about a minute.
+_WAITING, _TRIES = 32, 8
 #: What an Event says of the object that it regards.
 _REFERENCE: Final = ("apiVersion", "kind", "namespace", "name", "uid")
 
@@ -92,9 +96,9 @@ class KubeSlices:
             for row in page.get("rows") or []:
                 cells = dict(zip(columns, row["cells"], strict=True))
                 item = row["object"]
-                owners = _nodes_that_own(item)
-                if cells["Node"] or owners:
-                    node = cells["Node"] or owners[0]
+                nodes = owners(item)
+                if cells["Node"] or nodes:
+                    node = cells["Node"] or nodes[0]
                     found[cells["Pool"]] = f"slice {item['metadata']['name']!r} of node {node!r}"
         return found
 
@@ -102,7 +106,7 @@ class KubeSlices:
         """On a node what names its Node as the owner, without a node what names none."""
         if scope is Scope.NODE:
             return True
-        nodes = _nodes_that_own(item)
+        nodes = owners(item)
         return self._node in nodes if self._node else not nodes
 
     def create(self, body: JSON) -> JSON:
@@ -128,11 +132,6 @@ class KubeSlices:
             _log.debug("slice was gone", slice=name)
 
 
-def _nodes_that_own(item: Mapping[str, Any]) -> list[str]:
-    owners = item.get("metadata", {}).get("ownerReferences") or []
-    return [str(o.get("name")) for o in owners if o.get("kind") == "Node"]
-
-
 class KubeEvents:
     """See :class:`dra_driver.ports.Notices`; Events are sent by a thread of their own.
 
@@ -145,10 +144,13 @@ class KubeEvents:
         driver: DriverName,
         instance: str,
         about: Mapping[str, str] | None = None,
+        *,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._api = api
         self._reporter = Reporter(driver, instance, "Publish")
         self._about = about
+        self._pause = pause
         self._waiting: queue.Queue[JSON] = queue.Queue(_WAITING)
 
     def start(self) -> None:
@@ -170,8 +172,16 @@ class KubeEvents:
 
     def _send(self) -> None:
         while True:
-            event = self._waiting.get()
+            self._deliver(self._waiting.get())
+
+    def _deliver(self, event: JSON) -> None:
+        for failures in range(1, _TRIES + 1):
             try:
                 send(self._api, event)
             except ApiError as error:
                 _log.debug("event not sent", reason=event["reason"], error=str(error))
+                if not error.retryable:
+                    return
+                self._pause(backoff(failures))
+            else:
+                return

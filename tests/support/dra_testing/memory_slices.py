@@ -11,6 +11,7 @@ from dra_core.model.slices import Pool
 from dra_core.names import DriverName, NodeName
 from dra_driver.adapters import metrics
 from dra_driver.discovery import Found
+from dra_driver.news import News
 from dra_driver.offer import Offer
 from dra_driver.ports import Changed, Listed, Scope
 from dra_driver.publisher import Publisher
@@ -38,6 +39,7 @@ class MemorySlices:
         #: Of each body that is sent; may raise.
         self.check: Callable[[JSON], None] = lambda _: None
         self.tries = 0
+        self.no_owner: ApiError | None = None
         self.minor = 37
         self._version = 0
 
@@ -50,6 +52,8 @@ class MemorySlices:
         return [device["name"] for item in items for device in item["spec"].get("devices", ())]
 
     def owner(self) -> JSON:
+        if self.no_owner:
+            raise self.no_owner
         return {"apiVersion": "v1", "kind": "Node", "name": NODE, "uid": "u"}
 
     def pools_of_nodes(self) -> Mapping[str, str]:
@@ -136,11 +140,13 @@ class MemoryStand:
 
     def start(self) -> None:
         self.measures = metrics.registry()
+        news = News(self.said, self.api.owner)
         self.offer = Offer(
             DRIVER,
             NODE,
             in_use=lambda: self.in_use,
             measures=self.measures,
+            tell=news.tell,
             clock=lambda: self.now,
         )
         self.publisher = Publisher(
@@ -148,7 +154,7 @@ class MemoryStand:
             NODE,
             self.api,
             self.offer,
-            notices=self.said,
+            news=news,
             measures=self.measures,
             clock=lambda: self.now,
         )
