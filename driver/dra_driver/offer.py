@@ -56,6 +56,7 @@ class Offer:
         self._left_out: dict[tuple[PoolName, str], frozenset[str]] = {}
         self._vanished: frozenset[tuple[PoolName, str]] = frozenset()
         self._offered: frozenset[PoolName] = frozenset()
+        self._troubled: frozenset[PoolName] = frozenset()
         self._notes: dict[PoolName, tuple[str, ...]] = {}
         self._met = False
         self.minor: int | None = None
@@ -92,11 +93,12 @@ class Offer:
             troubles[name] = trouble or troubles.get(name, "")
             if trouble and name in old:
                 pools[name] = old[name]
-        for name, trouble in troubles.items():
+        for name, trouble in (dict.fromkeys(self._troubled, "") | troubles).items():
             self.report(f"pool {name}", "pool not changed", trouble)
             self._tell("PoolNotChanged", name, trouble and f"{trouble}; the pool stays as it is")
         self.trouble = "; ".join(filter(None, troubles.values()))
         self.unknown = frozenset(troubles).difference(pools)
+        self._troubled = frozenset(name for name, trouble in troubles.items() if trouble)
         self._pools = pools
 
     def report(self, subject: str, event: str, error: str) -> None:

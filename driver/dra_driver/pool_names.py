@@ -37,6 +37,7 @@ class PoolNames:
         self._clock = clock
         self._known: Mapping[str, str] = {}
         self._asked: frozenset[PoolName] = frozenset()
+        self._refused: frozenset[PoolName] = frozenset()
         self._until = float("-inf")
         #: Which pools are not published for their names; empty if there are none.
         self.trouble = ""
@@ -48,15 +49,12 @@ class PoolNames:
             self._known = self._used()
             self._asked = names
             self._until = self._clock() + AGAIN
-        troubles = []
-        for pool in pools:
-            owner = self._known.get(pool.name)
-            sentence = "" if owner is None else _refusal(pool.name, owner)
-            if sentence:
-                troubles.append(sentence)
-            self._report(f"name of pool {pool.name}", "pool refused", sentence)
-            self._tell("PoolNameTaken", pool.name, sentence)
-        self.trouble = "; ".join(troubles)
+        refused = {n: _refusal(n, self._known[n]) for n in sorted(names & self._known.keys())}
+        for name, sentence in (dict.fromkeys(self._refused, "") | refused).items():
+            self._report(f"name of pool {name}", "pool refused", sentence)
+            self._tell("PoolNameTaken", name, sentence)
+        self._refused = frozenset(refused)
+        self.trouble = "; ".join(refused.values())
         return [pool for pool in pools if pool.name not in self._known]
 
 

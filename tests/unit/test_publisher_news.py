@@ -70,6 +70,13 @@ def test_what_a_pool_loses_is_told(stand: MemoryStand) -> None:
     assert "two devices named 'y'" in stand.said.notes[1]
     assert "two pools named 'a'" in stand.said.notes[2]
     assert len(stand.said.notes) == 3
+    stand.in_use = set()
+    stand.publish(pool("y"))
+    stand.publish()
+    stand.publish(pool("y", "y"))
+    stand.publish()
+    stand.publish(pool("y", "y"))
+    assert len(stand.said.notes) == 5, "a pool that went has taken its trouble with it"
 
 
 def test_an_event_waits_until_it_can_be_said_what_it_is_about(stand: MemoryStand) -> None:
