@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import is_dataclass, replace
-from types import MappingProxyType
 from typing import Any, Final
 
+from dra_core.model.defaults import EMPTY
 from dra_core.model.devices import RawAttribute
 from dra_core.model.slices import Pool
 
@@ -55,7 +55,7 @@ def _part(part: Any) -> Any:
     found = {}
     for name in part.__dataclass_fields__:
         value = getattr(part, name)
-        if type(value) in _SIMPLE or (not value and isinstance(value, tuple | MappingProxyType)):
+        if type(value) in _SIMPLE or value is EMPTY or (type(value) is tuple and not value):
             continue
         found[name] = deepcopy(dict(value)) if name in _JSON else _value(value)
     return replace(part, **found) if found else part

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -29,10 +29,11 @@ SETTLE, APART = 0.02, 0.2
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a discovery gave: pools, or why there are none."""
+    """What a discovery gave: pools, or why there are none; ``odd`` says so of single pools."""
 
     pools: tuple[Pool, ...] = ()
     trouble: str = ""
+    odd: Mapping[str, str] = field(default_factory=dict)
 
 
 class Discovery:
@@ -88,8 +89,18 @@ class Discovery:
                 self._stopping.wait(max(SETTLE, ended + APART - self._clock()))
 
     def _found(self) -> Found:
+        pools: list[Pool] = []
+        odd: dict[str, str] = {}
         try:
-            pools = tuple(map(self._snapshot, self._ask()))
+            for pool in self._ask():
+                if not isinstance(pool, Pool):
+                    what = str(pool)[:40]
+                    raise InvalidValue(f"{what!r} is no Pool; pools() returns a list of them")  # noqa: TRY301
+                name = str(pool.name)
+                try:
+                    pools.append(snapshots.of_pool(pool, self._before.get(name)))
+                except Exception as error:  # noqa: BLE001 - one pool must not hold up the others
+                    odd[name] = f"pool {name!r} cannot be read: {type(error).__name__}: {error}"
         except DraError as error:
             _log.error("discovery failed, published pools stay", error=str(error))
             return Found(trouble=f"discovery failed: {error}")
@@ -98,12 +109,4 @@ class Discovery:
             _log.exception("discovery failed, published pools stay")
             return Found(trouble=f"discovery failed: {type(error).__name__}, see the log")
         self._before = {str(pool.name): pool for pool in pools}
-        return Found(pools)
-
-    def _snapshot(self, pool: Pool) -> Pool:
-        if not isinstance(pool, Pool):
-            raise InvalidValue(f"{str(pool)[:40]!r} is no Pool; pools() returns a list of them")
-        try:
-            return snapshots.of_pool(pool, self._before.get(str(pool.name)))
-        except (AttributeError, TypeError):
-            return pool  # which is refused for it
+        return Found(tuple(pools), odd=odd)

@@ -79,20 +79,20 @@ class Offer:
         if found.trouble:
             return
         old, pools = self._pools or {}, {}
-        troubles: dict[PoolName, str] = {}
+        troubles = {PoolName(name): trouble for name, trouble in found.odd.items()}
         for pool in found.pools:
             name, trouble = PoolName(str(pool.name)), ""
             try:
-                if name in pools:
+                if name in troubles:
+                    pools.pop(name, None)
                     raise InvalidValue(f"there are two pools named {name!r}")  # noqa: TRY301
                 pools[name] = self._sound(pool)
             except InvalidValue as error:
                 trouble = str(error)
             except Exception as error:  # noqa: BLE001 - a vendor's pool must not end publishing
                 trouble = f"pool {name!r} cannot be read: {type(error).__name__}: {error}"
-            troubles[name] = trouble or troubles.get(name, "")
-            if trouble and name in old:
-                pools[name] = old[name]
+            troubles[name] = troubles.get(name) or trouble
+        pools |= {name: old[name] for name, t in troubles.items() if t and name in old}
         for name, trouble in (dict.fromkeys(self._troubled, "") | troubles).items():
             self.report(f"pool {name}", "pool not changed", trouble)
             self._tell("PoolNotChanged", name, trouble and f"{trouble}; the pool stays as it is")

@@ -71,6 +71,18 @@ def test_a_pool_that_is_wrong_from_the_start_stays_as_it_was_published(stand: Me
     assert stand.api.devices("a") == ["z"]
 
 
+@pytest.mark.parametrize("more", [0, 1], ids=["two", "three"])
+def test_of_pools_with_one_name_none_is_published(stand: MemoryStand, more: int) -> None:
+    stand.publish(pool("a", device("x")))
+    stand.start()
+    twice = [pool("a", device(f"y-{n}")) for n in range(2 + more)]
+    for _ in range(2):
+        stand.publish(*twice, pool("b", device("z")))
+        assert stand.api.devices("a") == ["x"]
+        assert stand.api.devices("b") == ["z"]
+        assert "two pools named 'a'" in stand.publisher.trouble
+
+
 # -- refusals
 
 

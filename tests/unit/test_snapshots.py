@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from dra_core.model.devices import Counter, CounterConsumption, Device
+from dra_core.model.devices import Counter, CounterConsumption, Device, RawAttribute
 from dra_core.model.slices import CounterSet, Pool
 from dra_core.model.taints import DeviceTaint
 from dra_core.names import DeviceName, PoolName
@@ -116,3 +117,53 @@ def test_what_did_not_change_is_the_same_object() -> None:
     first, second = discovery._found().pools, discovery._found().pools
     assert all(a is b for a, b in zip(first[0].devices, second[0].devices, strict=True))
     assert first == (one,)
+
+
+def test_an_empty_map_that_is_filled_in_place_is_written(stand: MemoryStand) -> None:
+    attributes: dict[str, Any] = {}
+    mine = pool("a", device("x", attributes=MappingProxyType(attributes)))
+    discovery = Discovery(lambda: [mine], lambda _: None, rescan=1.0)
+    stand.publish(*discovery._found().pools)
+    attributes["health"] = "bad"
+    stand.publish(*discovery._found().pools)
+    devices = [d for i in stand.api.items.values() for d in i["spec"]["devices"]]
+    assert devices == [{"name": "x", "attributes": {"health": {"string": "bad"}}}]
+
+
+def odd_pools() -> list[Callable[[], Pool]]:
+    """Those that can be read once are made anew for each question."""
+    wrong: Any = None
+    return [
+        lambda: Pool(PoolName("a"), (d for d in (wrong, device("y")))),  # type: ignore[arg-type]
+        lambda: Pool(PoolName("a"), (device("y"),), fallbacks=["DRADeviceTaints"]),  # type: ignore[arg-type]
+        lambda: Pool(PoolName("a"), (device("y", attributes={"a": RawAttribute("b")}),)),  # type: ignore[arg-type]
+    ]
+
+
+@pytest.mark.parametrize("odd", odd_pools(), ids=["generator", "fallbacks", "raw"])
+def test_a_pool_that_cannot_be_copied_stays_and_holds_up_no_other(
+    stand: MemoryStand, odd: Callable[[], Pool]
+) -> None:
+    right = pool("a", device("x"))
+    answers = [[right, pool("b")], [odd(), pool("b", device("z"))]]
+    discovery = Discovery(lambda: answers.pop(0), lambda _: None, rescan=1.0)
+    for _ in range(2):
+        stand.publisher._take(discovery._found())
+        stand.publisher._converge()
+    assert stand.api.devices("a") == ["x"]
+    assert stand.api.devices("b") == ["z"]
+    assert "pool 'a' cannot be read" in stand.publisher.trouble
+
+
+def test_a_pool_that_was_odd_is_copied_again_once_it_is_right(stand: MemoryStand) -> None:
+    attributes: dict[str, Any] = {"health": "good"}
+    wrong: Any = None
+    right = pool("a", device("x", attributes=attributes))
+    answers = [[pool("a", wrong)], [right], [right]]
+    discovery = Discovery(lambda: answers.pop(0), lambda _: None, rescan=1.0)
+    for health in ("good", "good", "bad"):
+        attributes["health"] = health
+        stand.publisher._take(discovery._found())
+        stand.publisher._converge()
+    devices = [d for i in stand.api.items.values() for d in i["spec"]["devices"]]
+    assert devices == [{"name": "x", "attributes": {"health": {"string": "bad"}}}]

@@ -7,9 +7,9 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any
 
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 def empty_map() -> Any:
     """``field: Mapping[str, X] = empty_map()``."""
-    return field(default_factory=lambda: _EMPTY)
+    return field(default_factory=lambda: EMPTY)
