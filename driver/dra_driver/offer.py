@@ -53,7 +53,7 @@ class Offer:
         self._pools: dict[PoolName, Pool] | None = None
         self.refusals = Refusals(clock)
         self._reported: dict[tuple[str, str], str] = {}  # by event and subject
-        self._left_out: dict[tuple[PoolName, str], frozenset[str]] = {}
+        self._left_out: dict[tuple[PoolName, str], dict[str, str]] = {}
         self._vanished: frozenset[tuple[PoolName, str]] = frozenset()
         self._offered: frozenset[PoolName] = frozenset()
         self._troubled: frozenset[PoolName] = frozenset()
@@ -116,11 +116,11 @@ class Offer:
         return sound.pool
 
     def _leave_out(self, pool: PoolName, faults: Mapping[str, str], by: str) -> None:
-        for name in self._left_out.get((pool, by), frozenset()) - set(faults):
+        for name in self._left_out.get((pool, by), {}).keys() - faults.keys():
             self.report(_device(pool, name), _LEFT_OUT, "")
         for name, reason in faults.items():
             self.report(_device(pool, name), _LEFT_OUT, reason)
-        self._left_out[pool, by] = frozenset(faults)
+        self._left_out[pool, by] = dict(faults)
         self._tell("DevicesLeftOut", f"{pool} {by}", _summary(pool, "left out", faults))
         self._measures.set("devices_left_out", len(faults), pool=pool, by=by)
 
@@ -247,8 +247,17 @@ class Offer:
         faults = self.refusals.faults(pool)
         if not faults and not self._left_out.get((pool.name, "server")):
             return pool
-        self._leave_out(pool.name, faults, "server")
-        return replace(pool, devices=tuple(d for d in pool.devices if d.name not in faults))
+        self._leave_out(pool.name, faults, "server")  # also what is due: it may be refused again
+        out = {name for name in faults if not self.refusals.due(pool.name, name)}
+        return replace(pool, devices=tuple(d for d in pool.devices if d.name not in out))
+
+    def taken(self, wanted: PublishedSlice) -> None:
+        """The server takes devices that it had refused."""
+        self.refusals.taken(wanted)
+        names = {device.name for device in wanted.devices}
+        left = self._left_out.get((wanted.pool, "server"), {})
+        still = {name: reason for name, reason in left.items() if name not in names}
+        self._leave_out(wanted.pool, still, "server")
 
 
 def _device(pool: str, name: str) -> str:

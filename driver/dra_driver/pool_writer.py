@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from dra_core import publishing, taint_times
-from dra_core.errors import ApiInvalid
+from dra_core.errors import ApiForbidden, ApiInvalid
 from dra_core.model.slices import Pool, PublishedSlice
 from dra_core.names import PoolName
 from dra_driver.capabilities import Capabilities
@@ -145,9 +145,12 @@ class PoolWriter:
         if self._offer.refusals.doubtful(wanted):
             try:
                 self._writer.try_out(wanted)
-            except ApiInvalid as error:
-                return self._offer.refusals.add(wanted, error.causes)
-            self._offer.refusals.taken(wanted)
+            except (ApiInvalid, ApiForbidden) as error:
+                causes = error.causes if isinstance(error, ApiInvalid) else ()
+                if not self._offer.refusals.add(wanted, causes):
+                    self._offer.refusals.put_off(wanted)
+                return True
+            self._offer.taken(wanted)
         return self._capabilities.explore(wanted, self._writer.try_out)
 
     def _write(self, write: publishing.Write) -> bool:

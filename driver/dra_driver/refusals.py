@@ -50,9 +50,19 @@ class Refusals:
         """Why, by name, for the devices that are refused as they are."""
         if not self._refused:
             return {}
-        now = self._clock()
         found = ((d.name, self._of(pool.name, d)) for d in pool.devices)
-        return {name: r.reason for name, r in found if r is not None and now < r.until}
+        return {name: refused.reason for name, refused in found if refused is not None}
+
+    def due(self, pool: PoolName, device: str) -> bool:
+        """Whether a device that was refused is to be tried again."""
+        return self._clock() >= self._refused[pool, device].until
+
+    def put_off(self, wanted: PublishedSlice) -> None:
+        """``wanted`` was refused once more, in words that name no device."""
+        until = self._clock() + AGAIN
+        for device in wanted.devices:
+            if refused := self._of(wanted.pool, device):
+                self._refused[wanted.pool, device.name] = replace(refused, until=until)
 
     def doubtful(self, wanted: PublishedSlice) -> bool:
         """Whether a device is in it that was refused, and is due to be tried again."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dra_core import layout
-from dra_core.errors import ApiInvalid
+from dra_core.errors import ApiError, ApiForbidden, ApiInvalid
 from dra_core.model.devices import Counter, CounterConsumption, Device
 from dra_core.model.slices import CounterSet, Pool
 from dra_core.names import DeviceName, PoolName
@@ -135,6 +135,43 @@ def test_a_refused_device_is_tried_again_after_a_while_and_nobody_sees_it(
     tries = stand.api.tries
     stand.publish(pool("a", *numbered(6, serial=1)))
     assert stand.api.tries == tries, "that is over"
+
+
+def test_a_device_that_is_refused_again_is_not_told_again(
+    stand: MemoryStand, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refusing(stand, "x", "y")
+    stand.publish(pool("a", *map(device, "xz")))
+    stand.now += AGAIN / 2
+    stand.publish(pool("a", *map(device, "xyz")))
+    assert len(stand.said.notes) == 2
+    for _ in range(6):
+        stand.now += AGAIN / 2 + 1
+        stand.publisher._converge()
+    assert stand.api.tries >= 4
+    assert len(stand.said.notes) == 2
+    assert capsys.readouterr().out.count("device left out") == 2
+
+
+@pytest.mark.parametrize("error", [ApiInvalid("a policy"), ApiForbidden("a webhook")], ids=repr)
+def test_a_device_that_is_refused_again_in_other_words_holds_up_nothing(
+    stand: MemoryStand, error: ApiError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "MAX_DEVICES", 2)
+    refusing(stand, "d-4")
+    same = {"attributes": {"serial": 0}}
+    stand.publish(pool("a", *numbered(5)))
+
+    def check(body: Any) -> None:
+        if any(d["name"] == "d-4" for d in body["spec"]["devices"]):
+            raise error
+
+    stand.api.check = check
+    for serial in (1, 2):
+        stand.now += AGAIN + 1
+        assert stand.publish(pool("a", *numbered(4, serial), device("d-4", **same))) is None
+        assert stand.api.tries == serial
+        assert stand.api.devices("a") == [f"d-{n}" for n in range(4)]
 
 
 def test_another_version_of_the_server_may_take_what_was_refused(stand: MemoryStand) -> None:
