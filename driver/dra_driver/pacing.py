@@ -56,12 +56,16 @@ class Failures:
         """Parts have failed: seconds to wait for the first of them, or what is due ``later``."""
         for part in errors:
             self._rows[part] = self._rows.get(part, 0) + 1
-        asked = max(
-            (e.retry_after for e in errors.values() if isinstance(e, ApiUnavailable)), default=0.0
+        asked = min(
+            max(
+                (e.retry_after for e in errors.values() if isinstance(e, ApiUnavailable)),
+                default=0.0,
+            ),
+            ASKED_LONGEST,
         )
         if asked:
-            self._until = self._clock() + min(asked, ASKED_LONGEST)
-        return max(self.asked, min(later, *(backoff(self._rows[part]) for part in errors)))
+            self._until = self._clock() + asked
+        return max(asked, min(later, *(backoff(self._rows[part]) for part in errors)))
 
 
 class TooSoon(Exception):

@@ -7,13 +7,13 @@ shape of the server's version; features that the server does not have are taken 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final
 
 import structlog
 
 from dra_core import publishing, taint_times
-from dra_core.errors import ApiForbidden, ApiInvalid
+from dra_core.errors import ApiError, ApiForbidden, ApiInvalid, ApiUnavailable
 from dra_core.model.slices import Pool, PublishedSlice
 from dra_core.names import PoolName
 from dra_driver.capabilities import Capabilities
@@ -77,17 +77,28 @@ class PoolWriter:
 
     def remove(self, pool: PoolName) -> None:
         """Delete its slices."""
-        self._times.pop(pool, None)
-        for item in self._store.items():
-            if item["spec"]["pool"]["name"] == pool:
-                self._writer.delete(item["metadata"]["name"])
+        self._delete(lambda name: name == pool)
 
     def remove_others(self, wanted: Collection[PoolName] = ()) -> None:
         """Delete the slices of all pools but these."""
-        for name in {item["spec"]["pool"]["name"] for item in self._store.items()}.difference(
-            wanted
-        ):
-            self.remove(PoolName(name))
+        self._delete(lambda name: name not in wanted)
+
+    def _delete(self, unwanted: Callable[[PoolName], bool]) -> None:
+        """Slices of pools; one that the server does not delete holds up no other."""
+        failed: ApiError | None = None
+        for item in self._store.items():
+            pool = PoolName(item["spec"]["pool"]["name"])
+            if not unwanted(pool):
+                continue
+            self._times.pop(pool, None)
+            try:
+                self._writer.delete(item["metadata"]["name"])
+            except ApiUnavailable:
+                raise
+            except ApiError as error:
+                failed = failed or error
+        if failed:
+            raise failed
 
     def _carry_out(self, pool: Pool) -> bool:
         """Make the writes of a plan; False if another plan is needed."""

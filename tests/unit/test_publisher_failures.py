@@ -8,7 +8,7 @@ import kubernetes.client
 import pytest
 
 from dra_core import layout
-from dra_core.errors import ApiConflict, ApiInvalid, ApiUnavailable
+from dra_core.errors import ApiConflict, ApiForbidden, ApiInvalid, ApiUnavailable
 from dra_core.model.devices import Device
 from dra_core.model.slices import Pool
 from dra_core.names import DeviceName, PoolName
@@ -155,6 +155,49 @@ def test_withdrawing_is_tried_again_soon_after_pools_that_failed(stand: MemorySt
     wait = stand.publisher._converge()
     assert wait is not None
     assert wait <= RETRY_FIRST
+
+
+def test_what_a_server_asked_before_does_not_stall_withdrawing(stand: MemoryStand) -> None:
+    stand.publish(pool("a", device("x")))
+    stand.api.faults["a"] = [ApiUnavailable("later", 100.0)]
+    assert stand.publish(pool("a", device("y"))) == 100.0
+    kept = stand.api.delete
+
+    def fails(name: str, uid: str) -> None:
+        raise ApiConflict("others were faster")
+
+    stand.api.delete = fails  # type: ignore[method-assign]
+    stand.publisher.withdraw()
+    wait = stand.publisher._converge()
+    assert wait is not None
+    assert wait <= RETRY_FIRST
+    stand.api.delete = kept  # type: ignore[method-assign]
+    stand.publisher._converge()
+    assert stand.api.items == {}
+
+
+@pytest.mark.parametrize("withdrawing", [False, True])
+@pytest.mark.parametrize("kept", "abc")
+def test_a_slice_that_is_not_deleted_holds_up_no_other(
+    stand: MemoryStand, kept: str, *, withdrawing: bool
+) -> None:
+    stand.publish(*(pool(name, device(name)) for name in "abc"))
+    delete = stand.api.delete
+
+    def refuses(name: str, uid: str) -> None:
+        if stand.api.items[name]["spec"]["pool"]["name"] == kept:
+            raise ApiForbidden("a policy")
+        delete(name, uid)
+
+    stand.api.delete = refuses  # type: ignore[method-assign]
+    if withdrawing:
+        stand.publisher.withdraw()
+        assert stand.publisher._converge() is not None
+    else:
+        assert stand.publish() is not None
+    assert [i["spec"]["pool"]["name"] for i in stand.api.items.values()] == [kept]
+    assert "a policy" in stand.publisher.trouble
+    assert not stand.publisher.withdrawn.is_set()
 
 
 @pytest.mark.parametrize("odd", [{}, {"metadata": {}}, {"metadata": {"name": "s", "uid": "u"}}])
