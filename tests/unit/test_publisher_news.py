@@ -11,6 +11,7 @@ from dra_core.model.devices import Device
 from dra_core.model.slices import Pool
 from dra_core.names import DeviceName, PoolName
 from dra_driver.discovery import Found
+from dra_driver.news import APART, BURST
 from dra_driver.ports import Changed
 from dra_testing.cases import case
 from dra_testing.memory_slices import MemoryStand, copied
@@ -54,6 +55,18 @@ def test_thousands_of_devices_make_one_event(stand: MemoryStand) -> None:
         stand.publish(pool(*names, **WRONG))
     (note,) = stand.said.notes
     assert note.startswith("DevicesLeftOut: 2000 devices of pool 'a' left out; 'd-0': ")
+
+
+def test_a_reason_that_is_another_one_each_time_floods_nobody(stand: MemoryStand) -> None:
+    for n in range(200):
+        stand.now += 0.2
+        stand.publish(pool("x", attributes={"temperature": 40.5 + n}))
+    assert len(stand.said.notes) == BURST
+    stand.now += APART
+    stand.publish(pool("x", attributes={"temperature": 40.5 + n}))
+    assert f"{40.5 + n}" in stand.said.notes[-1], "the newest"
+    stand.publish(pool("x", attributes={"temperature": 40}))
+    assert len(stand.said.notes) == BURST + 1
 
 
 def test_what_a_pool_loses_is_told(stand: MemoryStand) -> None:

@@ -140,7 +140,7 @@ class MemoryStand:
 
     def start(self) -> None:
         self.measures = metrics.registry()
-        news = News(self.said, self.api.owner)
+        news = News(self.said, self.api.owner, lambda: self.now)
         self.offer = Offer(
             DRIVER,
             NODE,
