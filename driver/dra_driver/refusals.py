@@ -39,7 +39,10 @@ class Refusals:
             found = _DEVICE.match(field)
             if found and int(found[1]) < len(wanted.devices):
                 reasons.setdefault(int(found[1]), []).append(f"{field[found.end() :]}: {message}")
-        until = self._clock() + AGAIN
+        now = self._clock()
+        until = now + AGAIN
+        # Nobody has offered those for a while that were due and not tried.
+        self._refused = {k: r for k, r in self._refused.items() if now < r.until + AGAIN}
         for index, texts in reasons.items():
             device = wanted.devices[index]
             reason = f"the API server refused it: {'; '.join(texts).lstrip('.')}"

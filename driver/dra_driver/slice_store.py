@@ -70,6 +70,7 @@ class SliceStore:
 
     def written(self, item: Item) -> None:
         """The answer to a create or an update."""
+        _check(item)
         self._items[item["metadata"]["name"]] = item
 
     def deleted(self, name: str) -> None:

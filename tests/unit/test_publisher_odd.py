@@ -153,6 +153,14 @@ def test_a_device_that_is_refused_again_is_not_told_again(
     assert capsys.readouterr().out.count("device left out") == 2
 
 
+def test_devices_that_are_offered_no_more_are_forgotten(stand: MemoryStand) -> None:
+    for n in range(50):
+        refusing(stand, f"d-{n}")
+        stand.publish(pool("a", device(f"d-{n}"), device("x")))
+        stand.now += AGAIN
+    assert len(stand.offer.refusals._refused) <= 3
+
+
 @pytest.mark.parametrize("error", [ApiInvalid("a policy"), ApiForbidden("a webhook")], ids=repr)
 def test_a_device_that_is_refused_again_in_other_words_holds_up_nothing(
     stand: MemoryStand, error: ApiError, monkeypatch: pytest.MonkeyPatch
@@ -225,6 +233,19 @@ def test_numbers_of_a_pool_go_with_it(stand: MemoryStand) -> None:
 
 
 # -- the cluster
+
+
+def test_an_odd_answer_to_a_write_is_not_kept(stand: MemoryStand) -> None:
+    store = stand.api._store
+
+    def odd(verb: str, body: Any) -> Any:
+        return {"metadata": store(verb, body)["metadata"]}
+
+    stand.api._store = odd  # type: ignore[method-assign]
+    assert stand.publish(pool("a", device("x"))) is not None
+    stand.api._store = store  # type: ignore[method-assign]
+    assert stand.publish(pool("a", device("y"))) is None
+    assert stand.api.devices("a") == ["y"]
 
 
 def test_the_version_stays_known_after_a_list_that_brings_nothing_new(stand: MemoryStand) -> None:
