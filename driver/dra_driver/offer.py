@@ -58,6 +58,7 @@ class Offer:
         self._offered: frozenset[PoolName] = frozenset()
         self._troubled: frozenset[PoolName] = frozenset()
         self._notes: dict[PoolName, tuple[str, ...]] = {}
+        self._lost: tuple[str, ...] = ()  # what the pool lost that was adapted last
         self._met = False
         self.minor: int | None = None
         #: Pools that the driver has, and never said in a way that can be published.
@@ -232,15 +233,24 @@ class Offer:
         )
         if found.pool is None:
             notes = (*notes, f"the pool cannot be published: needs {features.PARTITIONS}")
-        if notes != self._notes.get(pool.name, ()):
-            self._notes[pool.name] = notes
-            if notes:
-                shown = list(notes[:_NOTES])
-                _log.warning("pool is not published as it is", pool=pool.name, notes=shown)
-            else:
-                _log.info("pool is published as it is again", pool=pool.name)
+        self._lost = notes
         self._measures.set("devices_withheld", len(found.withheld), pool=pool.name)
         return None if found.pool is None else self._not_refused(found.pool)
+
+    def done(self, pool: PoolName) -> None:
+        """It is published as it was adapted last: say so if that is news.
+
+        What is tried again after a while, in vain, is none.
+        """
+        notes = self._lost
+        if notes == self._notes.get(pool, ()):
+            return
+        self._notes[pool] = notes
+        if notes:
+            shown = list(notes[:_NOTES])
+            _log.warning("pool is not published as it is", pool=pool, notes=shown)
+        else:
+            _log.info("pool is published as it is again", pool=pool)
 
     def _not_refused(self, pool: Pool) -> Pool:
         """Without the devices that the server has refused as they are."""

@@ -70,8 +70,8 @@ class PoolWriter:
             if adapted is None:
                 self.remove(pool.name)
                 self._measures.set("pool_devices", 0, pool=pool.name)
-                return
-            if self._carry_out(adapted):
+            if adapted is None or self._carry_out(adapted):
+                self._offer.done(pool.name)
                 return
         raise ApiInvalid(f"pool {pool.name!r}: each answer of the API server leads to another plan")
 

@@ -75,6 +75,7 @@ class SliceWriter:
         self._owner: Mapping[str, Any] | None = None
         self._owner_known = False
         self._dropped: set[str] = set()
+        self._without_owner: set[str] = set()  # slices whose last write came back so
         self._unsure = False  # whether a write may have been made without our knowing
         #: Writes that were made.
         self.made = 0
@@ -127,10 +128,13 @@ class SliceWriter:
     def owned(self, name: str) -> bool:
         """Whether the slice goes with a Node, if there is one; its UID is the business of others.
 
+        Where the server takes the owner away, there is nothing to be done about it.
         Slices of a Node of that name which is gone are deleted by the garbage collector.
         """
         item = self._store.get(name)
-        return self._node is None or item is None or bool(owners(item))
+        if self._node is None or item is None or name in self._without_owner:
+            return True
+        return bool(owners(item))
 
     def read(self, item: Mapping[str, Any]) -> PublishedSlice:
         """The slice as the cluster has it."""
@@ -184,6 +188,7 @@ class SliceWriter:
         self._store.deleted(name)
         self._known.pop(name, None)
         self._echoes.pop(name, None)
+        self._without_owner.discard(name)
 
     def store(self, write: publishing.Create | publishing.Update) -> PublishedSlice:
         """The slice as the server has stored it, the one that was sent if it came back as it is.
@@ -200,6 +205,7 @@ class SliceWriter:
             else:
                 stored = self._update(wanted.name, body)
             self._store.written(stored)
+        (self._without_owner.discard if owners(stored) else self._without_owner.add)(wanted.name)
         if stored["spec"] == body["spec"]:
             self._echoes.pop(wanted.name, None)
             self._known[wanted.name] = (stored["spec"], wanted)

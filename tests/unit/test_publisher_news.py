@@ -9,7 +9,9 @@ import pytest
 from dra_core.errors import ApiUnavailable
 from dra_core.model.devices import Device
 from dra_core.model.slices import Pool
+from dra_core.model.taints import DeviceTaint
 from dra_core.names import DeviceName, PoolName
+from dra_driver.capabilities import DROPPED_AGAIN
 from dra_driver.discovery import Found
 from dra_driver.news import APART, BURST
 from dra_driver.ports import Changed
@@ -123,3 +125,39 @@ def test_a_slice_that_lost_its_owner_gets_it_back(stand: MemoryStand) -> None:
     assert item["spec"]["pool"]["generation"] == 1
     assert stand.publisher._converge() is None
     assert len(stand.api.writes) == writes + 1
+
+
+def test_an_owner_that_the_server_takes_away_is_not_written_for_ever(stand: MemoryStand) -> None:
+    store = stand.api._store
+
+    def strips(verb: str, body: Any) -> Any:
+        metadata = {k: v for k, v in body["metadata"].items() if k != "ownerReferences"}
+        return store(verb, body | {"metadata": metadata})
+
+    stand.api._store = strips  # type: ignore[method-assign]
+    stand.publish(pool("x"))
+    stand.start()
+    for _ in range(3):
+        stand.now += 60.0
+        assert stand.publish(pool("x")) is None
+    assert len(stand.api.writes) == 2, "once after the start"
+
+
+def test_a_feature_that_is_tried_again_in_vain_says_nothing(
+    stand: MemoryStand, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def drops(body: Any) -> Any:
+        devices = [{k: v for k, v in d.items() if k != "taints"} for d in body["spec"]["devices"]]
+        stand.api.tries += 1
+        return body | {"spec": body["spec"] | {"devices": devices}}
+
+    stand.api.try_out = drops  # type: ignore[method-assign]
+    for _ in range(4):
+        stand.now += DROPPED_AGAIN + 1
+        stand.publish(pool("x", taints=(DeviceTaint("a.b/c", "NoSchedule"),)))
+    assert stand.api.tries == 4
+    said = capsys.readouterr().out
+    assert said.count("pool is not published as it is") == 1
+    assert "as it is again" not in said
+    stand.publish(pool("x"))
+    assert "as it is again" in capsys.readouterr().out
