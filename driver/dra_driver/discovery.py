@@ -94,8 +94,9 @@ class Discovery:
         try:
             for pool in self._ask():
                 if not isinstance(pool, Pool):
-                    what = str(pool)[:40]
-                    raise InvalidValue(f"{what!r} is no Pool; pools() returns a list of them")  # noqa: TRY301
+                    raise InvalidValue(  # noqa: TRY301
+                        f"{str(pool)[:40]!r} is no Pool; pools() returns a list of them"
+                    )
                 name = str(pool.name)
                 try:
                     pools.append(snapshots.of_pool(pool, self._before.get(name)))

@@ -79,7 +79,8 @@ class Offer:
         self._tell("DiscoveryFailed", "", kept)
         if found.trouble:
             return
-        old, pools = self._pools or {}, {}
+        old = self._pools or {}
+        pools: dict[PoolName, Pool] = {}
         troubles = {PoolName(name): trouble for name, trouble in found.odd.items()}
         for pool in found.pools:
             name, trouble = PoolName(str(pool.name)), ""
