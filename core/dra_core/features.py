@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from dra_core import snapshots
 from dra_core.model.devices import Device, is_list
 from dra_core.model.slices import Fallback, Nodes, Pool, PublishedSlice
 from dra_core.model.taints import Effect
@@ -251,8 +252,8 @@ def _adapted(
 
 def _instead(device: Device, feature: Feature, fallback: object) -> Device | None:
     if callable(fallback):
-        found: Device | None = fallback(device)
-        return found
+        found = fallback(snapshots.of_device(device))
+        return None if found is None else snapshots.of_device(found)
     if fallback is None:
         fallback = Fallback.WITHHOLD if feature.matters(device) else Fallback.PUBLISH_WITHOUT
     return None if fallback is Fallback.WITHHOLD else device

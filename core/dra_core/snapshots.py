@@ -13,7 +13,7 @@ from dataclasses import is_dataclass, replace
 from typing import Any, Final
 
 from dra_core.model.defaults import EMPTY
-from dra_core.model.devices import RawAttribute
+from dra_core.model.devices import Device, RawAttribute
 from dra_core.model.slices import Pool
 
 _SIMPLE: Final = (str, int, bool, type(None))
@@ -27,7 +27,7 @@ def of_pool(pool: Pool, before: Pool | None) -> Pool:
     devices = []
     for device in pool.devices:
         same = known.get(device.name)
-        devices.append(same if same == device and same is not None else _part(device))
+        devices.append(same if same == device and same is not None else of_device(device))
     return replace(
         pool,
         devices=tuple(devices),
@@ -36,6 +36,12 @@ def of_pool(pool: Pool, before: Pool | None) -> Pool:
         skip_node_operations=_value(pool.skip_node_operations),
         fallbacks=dict(pool.fallbacks),
     )
+
+
+def of_device(device: Device) -> Device:
+    """A device that nobody else can change."""
+    copied: Device = _part(device)
+    return copied
 
 
 def _value(value: Any) -> Any:

@@ -167,3 +167,24 @@ def test_a_pool_that_was_odd_is_copied_again_once_it_is_right(stand: MemoryStand
         stand.publisher._converge()
     devices = [d for i in stand.api.items.values() for d in i["spec"]["devices"]]
     assert devices == [{"name": "x", "attributes": {"health": {"string": "bad"}}}]
+
+
+def test_what_a_fallback_gives_can_change_in_place(stand: MemoryStand) -> None:
+    attributes: dict[str, Any] = {"health": "good"}
+
+    def instead(given: Device) -> Device:
+        given.attributes.pop("mine")  # type: ignore[attr-defined]
+        return device("x", attributes=attributes)
+
+    def drops(body: Any) -> Any:
+        devices = [{k: v for k, v in d.items() if k != "taints"} for d in body["spec"]["devices"]]
+        return body | {"spec": body["spec"] | {"devices": devices}}
+
+    stand.api.try_out = drops  # type: ignore[method-assign]
+    tainted = device("x", taints=(DeviceTaint("a.b/c", "NoSchedule"),), attributes={"mine": 1})
+    mine = pool("a", tainted, fallbacks={"DRADeviceTaints": instead})
+    for health in ("good", "bad"):
+        attributes["health"] = health
+        assert stand.publish(mine) is None
+    devices = [d for i in stand.api.items.values() for d in i["spec"]["devices"]]
+    assert devices == [{"name": "x", "attributes": {"health": {"string": "bad"}}}]
