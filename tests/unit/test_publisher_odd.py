@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from dra_core import layout
+from dra_core import features, layout
 from dra_core.errors import ApiError, ApiForbidden, ApiInvalid
 from dra_core.model.devices import Counter, CounterConsumption, Device
 from dra_core.model.slices import CounterSet, Pool
+from dra_core.model.taints import DeviceTaint
 from dra_core.names import DeviceName, PoolName
 from dra_core.quantity import Quantity
 from dra_driver.refusals import AGAIN
@@ -230,6 +231,21 @@ def test_numbers_of_a_pool_go_with_it(stand: MemoryStand) -> None:
     assert 'pool="a"' not in stand.measures.text()
     assert 'pool="b"' in stand.measures.text()
     assert list(stand.offer._soundness._known) == ["b"]
+
+
+def test_nothing_is_kept_of_pools_that_are_gone(stand: MemoryStand) -> None:
+    refusing(stand, "x")
+    stand.publisher.capabilities._miss(features.TAINTS, "off", 600.0)
+    withheld = device("y", taints=(DeviceTaint("a.b/c", "NoSchedule"),))
+    stand.publish(pool("a", device("x"), withheld))
+    offer = stand.offer
+    assert offer.refusals._refused
+    assert offer._left_out
+    assert offer._notes
+    stand.publish(pool("b", device("z")))
+    assert not offer.refusals._refused
+    assert {name for name, _ in offer._left_out} == {"b"}
+    assert set(offer._notes) <= {"b"}
 
 
 # -- the cluster
