@@ -57,7 +57,7 @@ class KubeSlices:
                 f"there is no Node {self._node!r} (yet); is --node-name right?"
             ) from error
         metadata = found.get("metadata") or {}
-        if not metadata.get("uid"):
+        if not metadata.get("uid") or not metadata.get("name"):
             raise ApiUnavailable(f"the answer for Node {self._node!r} is no Node")
         return {
             "apiVersion": "v1",
