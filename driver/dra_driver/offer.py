@@ -200,11 +200,7 @@ class Offer:
         for device in gone:
             others = tuple(t for t in device.taints if t.key != key)
             kept.append(replace(device, taints=(*others, taint)))
-            self.report(
-                _device(pool.name, device.name),
-                _VANISHED,
-                _NOT_FOUND,
-            )
+            self.report(_device(pool.name, device.name), _VANISHED, _NOT_FOUND)
         # Counter sets that only they consume went with them.
         sets = {s.name: s for published in current for s in published.shared_counters}
         consumed = {c.counter_set for device in gone for c in device.consumes_counters}

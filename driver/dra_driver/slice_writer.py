@@ -205,7 +205,10 @@ class SliceWriter:
             else:
                 stored = self._update(wanted.name, body)
             self._store.written(stored)
-        (self._without_owner.discard if owners(stored) else self._without_owner.add)(wanted.name)
+        if owners(stored):
+            self._without_owner.discard(wanted.name)
+        else:
+            self._without_owner.add(wanted.name)
         if stored["spec"] == body["spec"]:
             self._echoes.pop(wanted.name, None)
             self._known[wanted.name] = (stored["spec"], wanted)

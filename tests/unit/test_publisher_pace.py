@@ -51,10 +51,10 @@ class Memory:
         self.items: dict[str, JSON] = {}
         self.writes = 0
         self.broken = ""  # the pool whose writes fail
-        self.after: list[Exception] = []  # raised by the next writes, which are made all the same
-        self.before: dict[
-            int, Exception
-        ] = {}  # raised by the n-th write from now, which is not made
+        #: Raised by the next writes, which are made all the same.
+        self.after: list[Exception] = []
+        #: Raised by the n-th write from now, which is not made.
+        self.before: dict[int, Exception] = {}
         self.lists = 0
         self._version = 0
 
