@@ -173,7 +173,8 @@ def test_refusals_errors_and_broken_watches_are_survived(
             until("it watches", proxy.cut_watches, timeout=60)
             met = proxy.add(lambda _: True, **action)
             proxy.cut_watches()
-            until("faults were met", partial(used, met, 10), timeout=40)
+            # More than all watches at once.
+            until(f"{name} was met", partial(used, met, 5), timeout=60)
             proxy.clear()
             stand.claim(name, f"dev-{name}")
             stand.pod(f"pod-{name}", name)
@@ -181,6 +182,21 @@ def test_refusals_errors_and_broken_watches_are_survived(
             until(f"it evicts after {name}", lambda: stand.here() == set(), timeout=90)
         until("it is healthy", lambda: operator.get("/healthz")[0] == 200, timeout=90)
         assert operator.process.stop() == 0
+
+
+def test_an_operator_that_stops_waits_for_no_connection_and_leaves_none(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    """The proxy never answers that a TLS connection is to end."""
+    with (
+        proxied(cluster, tmp_path) as proxy,
+        operator_stand.running(
+            cluster, tmp_path / "log", *ALONE, account=proxy.kubeconfig
+        ) as operator,
+    ):
+        operator.process.wait_for("everything has been read", timeout=30)
+        assert operator.process.stop(timeout=20) == 0
+        assert not [r for r in operator.process.records() if r.get("raw")]
 
 
 @case("OPER-02")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from dra_testing import pod_cgroups
 from dra_testing.cases import case
 from dra_testing.driver_process import DriverProcess
 from dra_testing.pods import Namespace, claim, device_class, pod, request
@@ -59,7 +59,7 @@ def quotas(pod_uid: str) -> list[int]:
     """The CPU limits of the pod's cgroup and those in it, where there are any (cgroup v1, v2)."""
     found = []
     for file in ("cpu.cfs_quota_us", "cpu.max"):
-        for path in Path("/sys/fs/cgroup").glob(f"**/pod{pod_uid}/**/{file}"):
+        for path in pod_cgroups.files(f"pod{pod_uid}", file):
             text = path.read_text().split()[0]
             if text not in ("-1", "max"):
                 found.append(int(text))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -77,6 +78,7 @@ class Watches:
         self._said: dict[str, str] = {}
         self._started_at = time.monotonic()
         self._refused_since: float | None = None
+        self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
         self.status = Status()
 
     def stop(self) -> None:
@@ -167,6 +169,13 @@ class Watches:
             if isinstance(result, Exception):
                 self.status.trouble = f"the watches ended: {result}"
                 _log.warning("the watches ended", error=f"{type(result).__name__}: {result}")
+            await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        """End the connections before their loop is closed: kopf only begins to."""
+        for transport in list(self._transports):
+            transport.abort()
+        await asyncio.sleep(0)  # it takes a turn of the loop
 
     async def _supervise(
         self, operator: asyncio.Task[None], survey: Survey, changed: Callable[[], None]
@@ -242,8 +251,25 @@ class Watches:
             return await handler(request)
 
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=self._api.tls()),
+            connector=_Connector(self._transports, limit=0, ssl=self._api.tls()),
             headers={"User-Agent": self._api.AGENT},
             middlewares=(authorize,),
         )
         return kopf.AiohttpSession(server=self._api.url, aiohttp_session=session)
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Puts the transports of its connections into ``made``."""
+
+    def __init__(self, made: weakref.WeakSet[asyncio.Transport], **options: Any) -> None:
+        super().__init__(**options)
+        self._made = made
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        """See the base class."""
+        connection = await super().connect(req, traces, timeout)
+        if connection.transport is not None:
+            self._made.add(connection.transport)
+        return connection

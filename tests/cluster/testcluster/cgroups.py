@@ -7,6 +7,7 @@ cgroup v1 (a hierarchy per controller) and v2 (one for all).
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,5 +81,5 @@ def _folders(name: str) -> Iterator[Path]:
     for hierarchy in _hierarchies():
         top = hierarchy / root_name(name).lstrip("/")
         if top.is_dir():
-            yield from sorted((p for p in top.rglob("*") if p.is_dir()), reverse=True)
-            yield top
+            # What vanishes meanwhile does not matter to this walk.
+            yield from sorted((Path(place) for place, _, _ in os.walk(top)), reverse=True)

@@ -105,8 +105,9 @@ def _remove_shim_sockets(run: Path) -> None:
 def _remove_log_links(run: Path) -> None:
     folder = Path("/var/log/containers")
     for link in folder.glob("*.log"):
-        if link.is_symlink() and link.readlink().is_relative_to(run):
-            link.unlink()
+        with contextlib.suppress(OSError):  # gone meanwhile, or no link
+            if link.readlink().is_relative_to(run):
+                link.unlink()
 
 
 def _remove_pod_results(name: str) -> None:

@@ -243,7 +243,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             answer = connection.getresponse()
             call.answered(answer.status)
             if cut:
-                answer.read()
+                if not call.watch:
+                    answer.read()
                 self.close_connection = True
                 return
             self._hand_back(call, answer)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,8 +44,18 @@ def _granted(folder: str) -> Granted:
     )
 
 
-def _read(folder: str, *files: str) -> str:
+def files(folder: str, name: str) -> Iterator[Path]:
+    """Files of this name in the folder, in every hierarchy, and in the folders below it.
+
+    Cgroups of other pods that vanish meanwhile do not matter.
+    """
+    for place, _, names in os.walk(_ROOT):
+        if name in names and f"/{folder}/" in f"{place}/":
+            yield Path(place, name)
+
+
+def _read(folder: str, *names: str) -> str:
     """The one of these files that there is."""
-    found = [path for file in files for path in _ROOT.glob(f"**/{folder}/{file}")]
+    found = [p for name in names for p in files(folder, name) if str(p.parent).endswith(folder)]
     assert len(found) == 1, found
     return found[0].read_text().strip()
