@@ -126,13 +126,15 @@ def test_what_others_delete_or_edit_is_restored(stand: Stand) -> None:
     stand.watcher.wait_for(names(200))
     publisher.settled()
     first, second = stand.slices()
+    at = len(stand.watcher.moments)
     stand.delete(second)
-    until("the deletion is seen", lambda: stand.watcher.now.devices is None)
+    stand.watcher.saw(None, at)
     stand.watcher.wait_for(names(200), timeout=5.0)
     patch = [{"op": "remove", "path": "/spec/devices/0"}]
     path = f"{SLICES}/{first['metadata']['name']}"
+    at = len(stand.watcher.moments)
     stand.cluster.api("PATCH", path, patch, patch="json")
-    until("the edit is seen", lambda: stand.watcher.now.devices == names(200)[1:])
+    stand.watcher.saw(names(200)[1:], at)
     stand.watcher.wait_for(names(200), timeout=5.0)
     # A slice of the driver that nobody has asked for goes.
     stand.plant("ffff0-left-over", pool="forgotten", allNodes=True)
@@ -269,8 +271,10 @@ def test_of_two_replicas_one_publishes_and_the_other_takes_over_when_it_is_kille
     assert not second.leads()
     assert second.get("/readyz")[0] == 200, "who waits is ready"
     (item,) = stand.slices()
+    at = len(stand.watcher.moments)
     stand.delete(item)  # both see it, one answers
-    until("it is back", lambda: stand.watcher.now.devices == names(2), timeout=5.0)
+    stand.watcher.saw(None, at)
+    stand.watcher.wait_for(names(2), timeout=5.0)
     first.offer(pool(4))
     stand.watcher.wait_for(names(4))
     second.offer(pool(5))

@@ -90,8 +90,9 @@ def test_a_discovery_that_hangs_delays_no_repair(moody: Moody) -> None:
     moody.becomes("hang")
     moody.driver.wait_for("settings read again")
     (name,) = moody.names()
+    at = len(moody.watcher.moments)
     moody.cluster.api("DELETE", f"/apis/resource.k8s.io/v1/resourceslices/{name}")
-    until("the deletion is seen", lambda: moody.watcher.now.devices is None)
+    moody.watcher.saw(None, at)
     moody.watcher.wait_for(devices(2), timeout=5.0)
 
 

@@ -137,8 +137,8 @@ def test_a_rule_with_effect_none_or_for_another_pool_evicts_nobody(
 def test_a_toleration_for_some_seconds_delays_and_an_unlimited_one_keeps(
     operator: Operator, stand: Stand
 ) -> None:
-    stand.claim("short", "dev-0", tolerations=[{**EXISTS, "tolerationSeconds": 3}])
-    stand.claim("long", "dev-0", tolerations=[{**EXISTS, "tolerationSeconds": 3}, EXISTS])
+    stand.claim("short", "dev-0", tolerations=[{**EXISTS, "tolerationSeconds": 6}])
+    stand.claim("long", "dev-0", tolerations=[{**EXISTS, "tolerationSeconds": 6}, EXISTS])
     stand.pod("short", "short")
     stand.pod("long", "long")
     stand.rule("r", device="dev-0")
@@ -147,7 +147,7 @@ def test_a_toleration_for_some_seconds_delays_and_an_unlimited_one_keeps(
     until("the pod is gone", lambda: stand.here() == {"long"})
     added = stand.read_rule("r")["spec"]["taint"]["timeAdded"]
     at = dt.datetime.fromisoformat(planned(operator, stand, "short")["at"])
-    assert at == dt.datetime.fromisoformat(added) + dt.timedelta(seconds=3)
+    assert at == dt.datetime.fromisoformat(added) + dt.timedelta(seconds=6)
     (done,) = [
         r for r in operator.process.events("pod evicted") if r["pod"] == f"{stand.name}/short"
     ]
@@ -156,8 +156,8 @@ def test_a_toleration_for_some_seconds_delays_and_an_unlimited_one_keeps(
 
 @case("EVCT-04")
 def test_a_rule_removed_before_the_moment_cancels(operator: Operator, stand: Stand) -> None:
-    stand.claim("c", "dev-0", tolerations=[{**EXISTS, "tolerationSeconds": 3}])
-    stand.claim("d", "dev-1", tolerations=[{**EXISTS, "tolerationSeconds": 4}])
+    stand.claim("c", "dev-0", tolerations=[{**EXISTS, "tolerationSeconds": 8}])
+    stand.claim("d", "dev-1", tolerations=[{**EXISTS, "tolerationSeconds": 9}])
     stand.pod("kept", "c")
     stand.pod("clock", "d")
     stand.rule("r", device="dev-0")
@@ -381,7 +381,7 @@ def test_a_taint_that_goes_from_the_slice_before_the_moment_cancels(
     operator: Operator, stand: Stand
 ) -> None:
     taint = {"key": "example.com/bad", "effect": "NoExecute"}
-    stand.claim("c", "dev-0", tolerations=[{**EXISTS, "tolerationSeconds": 4}])
+    stand.claim("c", "dev-0", tolerations=[{**EXISTS, "tolerationSeconds": 8}])
     stand.pod("a", "c")
     stand.slice("s", {"name": "dev-0", "taints": [taint]})
     until("the plan is made", lambda: planned(operator, stand, "a"))

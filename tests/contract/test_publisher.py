@@ -215,8 +215,9 @@ def test_a_slice_edited_by_hand_is_restored(setup: Setup) -> None:
         {"op": "replace", "path": "/spec/devices/0/attributes/model/string", "value": "FAKE"},
         {"op": "add", "path": "/spec/devices/0/taints", "value": [{"key": "x", "effect": "None"}]},
     ]
+    at = len(setup.watcher.moments)
     setup.cluster.api("PATCH", path, patch, patch="json")
-    until("the edit is seen", lambda: setup.watcher.now.devices == gpus(1))
+    setup.watcher.saw(gpus(1), at)
     setup.watcher.wait_for(gpus(2), timeout=5.0)
     device = setup.cluster.api("GET", path)["spec"]["devices"][0]
     assert device["attributes"]["model"] == {"string": "SIM-100"}

@@ -53,9 +53,10 @@ def test_what_happens_while_the_watch_is_away_is_repaired(stand: Stand) -> None:
     stand.settled()
     stand.proxy.add(lambda c: c.method == "GET" and c.about_slices, times=3, status=503)
     assert stand.proxy.cut_watches() >= 1
+    at = len(stand.watcher.moments)
     for item in stand.slices():
         stand.cluster.api("DELETE", f"{SLICES}/{item['metadata']['name']}")
-    until("the deletion is seen", lambda: stand.watcher.now.devices is None)
+    stand.watcher.saw(None, at)
     stand.wait_for(*names(200))
     assert stand.watcher.now.generation == 1, "what vanished comes back as it was"
 

@@ -30,13 +30,15 @@ class DriverProcess:
     ) -> None:
         self._log = log
         base = {k: v for k, v in os.environ.items() if not k.startswith(_STRIPPED)}
+        # Of a process that is killed, what it keeps in temporary files stays there.
+        own = {"PYTHONWARNINGS": "error", "TMPDIR": str(log.parent)}
         with log.open("ab") as file:
             self.process = subprocess.Popen(
                 [*program, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                env=base | {"PYTHONWARNINGS": "error"} | dict(environment or {}),
+                env=base | own | dict(environment or {}),
             )
 
     @property

@@ -129,6 +129,11 @@ class Watcher:
         )
         return self.now
 
+    def saw(self, devices: tuple[str, ...] | None, since: int) -> None:
+        """Wait until a moment from ``since`` on has been so, however short it was."""
+        wanted = "an incomplete pool" if devices is None else f"{len(devices)} devices"
+        until(f"{wanted} seen", lambda: devices in [m.devices for m in self.moments[since:]])
+
     def longest_incomplete(self, since: int = 0) -> float:
         """Seconds that a pool which had been complete stayed incomplete, at most."""
         longest, began = 0.0, None
