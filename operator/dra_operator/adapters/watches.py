@@ -12,7 +12,7 @@ import asyncio
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -181,20 +181,20 @@ class Watches:
         self, operator: asyncio.Task[None], survey: Survey, changed: Callable[[], None]
     ) -> None:
         loop = asyncio.get_running_loop()
-        surveyed_at = began = loop.time()
+        surveyed_at = began = time.monotonic()
         while not self._stop.is_set():
             await asyncio.wait({operator}, timeout=_LOOK)
             missing = self._look(survey)
             if operator.done():
                 return
-            if missing and loop.time() - began > LIMIT / 2:
+            if self.lost(missing, began):
                 _log.warning("watches are missing", resources=missing)
                 return
             try:
                 if not self.status.complete:
                     await loop.run_in_executor(None, self._check_complete, survey, changed)
-                if loop.time() - surveyed_at > _SURVEY:
-                    surveyed_at = loop.time()
+                if time.monotonic() - surveyed_at > _SURVEY:
+                    surveyed_at = time.monotonic()
                     if await loop.run_in_executor(None, self._inventory.survey) != survey:
                         _log.info("what the API server serves, or what we may read, has changed")
                         return
@@ -222,6 +222,14 @@ class Watches:
             else:
                 missing.append(plural)
         return missing
+
+    def lost(self, missing: Sequence[str], began: float) -> bool:
+        """Whether what is ``missing`` will not come by itself: it was there, or had its time.
+
+        ``began`` is the monotonic time at which the watches were started.
+        """
+        ended = any(self.status.up.get(plural, began) > began for plural in missing)
+        return ended or (bool(missing) and time.monotonic() - began > LIMIT / 2)
 
     def _check_complete(self, survey: Survey, changed: Callable[[], None]) -> None:
         for plural, resource in survey.readable.items():
