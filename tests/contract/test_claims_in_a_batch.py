@@ -347,8 +347,14 @@ def test_a_call_for_a_claim_that_is_being_prepared_joins_it(
     answers = hand.kubelet().prepare(slow, quick, timeout=2.0)
     assert answers[slow[2]].error.endswith("is still running; ask again to join it")
     assert answers[quick[2]].error == ""
+    # Each call asks for another claim after the slow one, which shows that it has arrived.
+    others = [make(hand, Result(f"plain-{n}", HAND)) for n in range(1, 9)]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        again = [pool.submit(hand.kubelet().prepare, slow) for _ in range(8)]
+        again = [pool.submit(hand.kubelet().prepare, slow, other) for other in others]
+        until(
+            "all have joined",
+            lambda: {f"prepare {other[2]}" for other in others} <= {*hand.diary()},
+        )
         assert hand.kubelet().prepare(quick, timeout=2.0)[quick[2]].error == ""
         open_gate(gate)
         joined = {call.result(10)[slow[2]].SerializeToString() for call in again}

@@ -218,7 +218,8 @@ def children(pid: int) -> list[str]:
     """Its children, zombies included."""
     found: list[str] = []
     for task in Path(f"/proc/{pid}/task").iterdir():
-        found += (task / "children").read_text().split()
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
+            found += (task / "children").read_text().split()
     return found
 
 
@@ -226,7 +227,7 @@ def alive(pid: int) -> bool:
     """Whether it runs; one that is dead and waits for its parent does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
     return state not in "ZX"
 

@@ -79,9 +79,11 @@ def test_a_pod_is_bound_once_its_device_is_attached_and_the_device_goes_with_it(
     operator: Operator, fabric: FabricProcess, stand: Stand
 ) -> None:
     stand.slice(2)
+    fabric.client.set(latency=4)
     stand.pod("a")
     until("a device is being attached", lambda: stand.conditions("a").get(READY), timeout=30)
     assert stand.bound("a") == ""
+    fabric.client.set(latency=1)
     until("the pod is bound", lambda: stand.bound("a"), timeout=40)
     (item,) = fabric.attachments()
     assert (item.state, item.node) == ("attached", stand.bound("a"))

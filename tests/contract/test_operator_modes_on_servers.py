@@ -115,10 +115,11 @@ def test_where_it_is_off_auto_evicts_once_two_rules_were_left_without_an_answer(
         stand.claim("c", "dev-0")
         stand.pod("a", "c")
         stand.rule("r", device="dev-0")
-        operator.process.wait_for("the in-tree evictor did not answer", timeout=40)
+        # It waits for each of two answers for 30 s.
+        operator.process.wait_for("the in-tree evictor did not answer", timeout=60)
         assert stand.here() == {"a"}, "nobody goes before it is decided"
         assert "auto: not decided" in operator.get("/readyz")[1]
-        chosen = operator.process.wait_for("mode chosen", timeout=40)
+        chosen = operator.process.wait_for("mode chosen", timeout=60)
         assert chosen["mode"] == "evict"
         until("the pod is gone", lambda: stand.here() == set())
         assert rule_names(stand) == [f"{stand.name}-r"]

@@ -177,11 +177,11 @@ class Killed:
             "the call or the end",
             lambda: self.rule.used or self.stand.watcher.now.devices == target,
         )
+        self.stand.proxy.clear()  # from here on its turn does not come any more
         if self.rule.used and self.when == "after":
             call = self.stand.proxy.calls[self.nth]
             until("the server has answered the proxy", lambda: call.status)
             self.stand.driver.kill()
-        self.stand.proxy.clear()
         return bool(self.rule.used)
 
 

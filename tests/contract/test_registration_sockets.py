@@ -64,6 +64,15 @@ def serving(driver: DriverProcess) -> DriverProcess:
     return driver
 
 
+def stopped(pid: int) -> bool:
+    """Whether no thread of a process runs until it gets SIGCONT."""
+    states = [
+        (task / "stat").read_text().rpartition(")")[2].split()[0]
+        for task in Path(f"/proc/{pid}/task").iterdir()
+    ]
+    return set(states) <= {"T", "t"}
+
+
 def sockets_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.is_socket())
 
@@ -111,19 +120,23 @@ def test_a_second_process_leaves_the_half_written_files_of_the_first_alone(
     place = Place(short_path, control_plane.kubeconfig)
     claims = Claims(control_plane, place.node)
     claim = claims.make([Result("gpu-0")])
-    slow_disk = "inject=fsync:delay_enter=4000000:when=1"  # microseconds
+    slow_disk = "inject=fsync:signal=STOP:when=1"  # it goes on when it is told to
     program = ("strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", slow_disk, *PROGRAM)
-    serving(start_driver(*place.arguments(), program=program))
+    first = serving(start_driver(*place.arguments(), program=program))
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         running = pool.submit(place.kubelet().prepare, claim)
-        until("a file is half written", lambda: list(place.cdi.iterdir()))
+        try:
+            until("a file is half written", lambda: list(place.cdi.iterdir()))
+            until("the disk is slow", lambda: stopped(first.pid))
 
-        if pod_uid:
-            serving(start_driver(*place.arguments(f"--pod-uid={pod_uid}")))
-        else:
-            assert run_to_end(place.arguments()).returncode == 2
+            if pod_uid:
+                serving(start_driver(*place.arguments(f"--pod-uid={pod_uid}")))
+            else:
+                assert run_to_end(place.arguments()).returncode == 2
 
-        assert not place.cdi_file(claim[2]).exists()
+            assert not place.cdi_file(claim[2]).exists()
+        finally:
+            first.signal(signal.SIGCONT)
         assert running.result(20)[claim[2]].error == ""
     assert [path.name for path in place.cdi.iterdir()] == [place.cdi_file(claim[2]).name]
     claims.delete_all()

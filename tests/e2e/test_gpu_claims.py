@@ -301,4 +301,5 @@ def test_a_device_that_is_gone_is_explained_to_the_pods_owner(
         assert any("gpu-99" in e for e in failures), events
         return True
 
-    until("an event names the device", explained, timeout=30.0)
+    # The claim has to be reserved first, and a pod that failed is tried again after up to 15 s.
+    until("an event names the device", explained, timeout=60.0)

@@ -41,9 +41,11 @@ class Operator:
     def __init__(
         self, cluster: Cluster, log: Path, *arguments: str, account: Path | None = None
     ) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        # Nobody else is given the port until the operator listens: both may bind it.
+        self._reserved = socket.socket()
+        self._reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._reserved.bind(("127.0.0.1", 0))
+        self.port: int = self._reserved.getsockname()[1]
         account = account or cluster.service_account_kubeconfig(NAMESPACE, "dragoman-operator")
         self.process = DriverProcess(
             [
@@ -66,6 +68,11 @@ class Operator:
             with error:
                 return error.code, error.read().decode()
 
+    def close(self) -> None:
+        """It ends, if it has not."""
+        self.process.finish()
+        self._reserved.close()
+
     def ready(self) -> None:
         """Wait until it has read everything and leads."""
         self.process.wait_for("everything has been read", timeout=30)
@@ -82,7 +89,7 @@ def running(
     try:
         yield operator
     finally:
-        operator.process.finish()
+        operator.close()
 
 
 class Stand:
