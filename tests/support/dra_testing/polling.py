@@ -13,7 +13,8 @@ T = TypeVar("T")
 def until(what: str, probe: Callable[[], T], timeout: float = 20.0, interval: float = 0.05) -> T:
     """The first true answer of ``probe``; fails naming ``what`` and the last answer.
 
-    Exceptions of kind AssertionError, LookupError and OSError count as "not yet".
+    Exceptions of kind AssertionError, LookupError, OSError and ValueError count as "not yet": what
+    is read may not be there, or not be there alone, so that it cannot be taken apart.
     """
     pause = threading.Event()
     deadline = time.monotonic() + timeout
@@ -24,7 +25,7 @@ def until(what: str, probe: Callable[[], T], timeout: float = 20.0, interval: fl
             if answer:
                 return answer
             last = answer
-        except (AssertionError, LookupError, OSError) as error:
+        except (AssertionError, LookupError, OSError, ValueError) as error:
             last = error
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {timeout:g} s: {what}; last: {last!r}")
