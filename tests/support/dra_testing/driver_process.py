@@ -46,9 +46,16 @@ class DriverProcess:
         return self.process.pid
 
     def records(self) -> list[dict[str, Any]]:
-        """What it has logged; a line that is no JSON becomes {"event": line, "raw": True}."""
+        """What it has logged; a line that is no JSON becomes {"event": line, "raw": True}.
+
+        The last line of a process that runs counts once it is there as a whole.
+        """
         found = []
-        for line in self._log.read_text().splitlines():
+        runs = self.process.poll() is None
+        text = self._log.read_bytes()
+        if runs:
+            text = text[: text.rfind(b"\n") + 1]
+        for line in text.decode().splitlines():
             try:
                 found.append(json.loads(line))
             except ValueError:
