@@ -51,6 +51,7 @@ def test_what_happens_while_the_watch_is_away_is_repaired(stand: Stand) -> None:
     stand.start(numbered(200))
     stand.wait_for(*names(200))
     stand.settled()
+    until("it watches", stand.proxy.watches)
     stand.proxy.add(lambda c: c.method == "GET" and c.about_slices, times=3, status=503)
     assert stand.proxy.cut_watches() >= 1
     at = len(stand.watcher.moments)
@@ -172,7 +173,7 @@ class Killed:
 
     def run(self, target: tuple[str, ...]) -> bool:
         """Whether it was killed; False if all was done before its turn came."""
-        self.stand.run()
+        driver = self.stand.run()
         until(
             "the call or the end",
             lambda: self.rule.used or self.stand.watcher.now.devices == target,
@@ -181,7 +182,9 @@ class Killed:
         if self.rule.used and self.when == "after":
             call = self.stand.proxy.calls[self.nth]
             until("the server has answered the proxy", lambda: call.status)
-            self.stand.driver.kill()
+            driver.kill()
+        if self.rule.used:
+            until("it is dead", lambda: driver.process.poll() is not None)
         return bool(self.rule.used)
 
 

@@ -140,6 +140,11 @@ class FaultProxy:
             _hang_up(stream)
         return len(streams)
 
+    def watches(self) -> int:
+        """How many watches are open."""
+        with self._lock:
+            return len(self._streams)
+
     def writes(self) -> list[Call]:
         """Calls that change slices, as they arrived."""
         return [c for c in list(self.calls) if c.write and c.about_slices]
