@@ -20,7 +20,7 @@ import yaml
 from dra_testing import operator_stand
 from dra_testing.cases import case
 from dra_testing.fault_proxy import FaultProxy, Rule
-from dra_testing.operator_stand import Stand
+from dra_testing.operator_stand import Operator, Stand
 from dra_testing.polling import until
 from testcluster import fixtures
 from testcluster.cluster import Cluster
@@ -138,12 +138,18 @@ def test_a_token_that_is_revoked_is_noticed_and_a_new_one_is_read(
 
 
 @contextlib.contextmanager
-def proxied(cluster: Cluster, folder: Path) -> Iterator[FaultProxy]:
-    """The API server behind faults."""
+def proxied(
+    cluster: Cluster, folder: Path, *arguments: str
+) -> Iterator[tuple[FaultProxy, Operator]]:
+    """An operator that has read everything through a proxy, which may begin to make faults."""
     account = cluster.service_account_kubeconfig(operator_stand.NAMESPACE, "dragoman-operator")
     proxy = FaultProxy(account, folder)
     try:
-        yield proxy
+        with operator_stand.running(
+            cluster, folder / "log", *ALONE, *arguments, account=proxy.kubeconfig
+        ) as operator:
+            operator.process.wait_for("everything has been read", timeout=30)
+            yield proxy, operator
     finally:
         proxy.close()
 
@@ -162,13 +168,7 @@ def test_refusals_errors_and_broken_watches_are_survived(
     """
     others = list(FAULTS) if SOAK else random.sample(list(FAULTS), 1)
     faults = {"401": {"status": 401}} | {name: FAULTS[name] for name in others}
-    with (
-        proxied(cluster, tmp_path) as proxy,
-        operator_stand.running(
-            cluster, tmp_path / "log", *ALONE, account=proxy.kubeconfig
-        ) as operator,
-    ):
-        operator.process.wait_for("everything has been read", timeout=30)
+    with proxied(cluster, tmp_path) as (proxy, operator):
         for name, action in faults.items():
             until("it watches", proxy.cut_watches, timeout=60)
             met = proxy.add(lambda _: True, **action)
@@ -188,13 +188,7 @@ def test_an_operator_that_stops_waits_for_no_connection_and_leaves_none(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     """The proxy never answers that a TLS connection is to end."""
-    with (
-        proxied(cluster, tmp_path) as proxy,
-        operator_stand.running(
-            cluster, tmp_path / "log", *ALONE, account=proxy.kubeconfig
-        ) as operator,
-    ):
-        operator.process.wait_for("everything has been read", timeout=30)
+    with proxied(cluster, tmp_path) as (_, operator):
         assert operator.process.stop(timeout=20) == 0
         assert not [r for r in operator.process.records() if r.get("raw")]
 
@@ -203,13 +197,7 @@ def test_an_operator_that_stops_waits_for_no_connection_and_leaves_none(
 def test_a_watch_that_has_gone_silent_turns_the_probe_red(
     cluster: Cluster, stand: Stand, tmp_path: Path
 ) -> None:
-    with (
-        proxied(cluster, tmp_path) as proxy,
-        operator_stand.running(
-            cluster, tmp_path / "log", *ALONE, "--compare-interval=1", account=proxy.kubeconfig
-        ) as operator,
-    ):
-        operator.process.wait_for("everything has been read", timeout=30)
+    with proxied(cluster, tmp_path, "--compare-interval=1") as (proxy, operator):
         stand.claim("heard", "dev-1")
         stand.pod("a", "heard")
         stand.rule("r", device="dev-1")
